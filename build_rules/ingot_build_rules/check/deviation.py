@@ -25,10 +25,18 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 # Of the largest magnitude; integers and booleans must be equal.
 TOLERANCES: dict[DType, float] = {"f64": 1e-9, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
-OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs
 # Where rounding may decide between two answers (a comparison of computed floats), so many elements
 # may take the other.
 JUMPING_PART_MAX = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``tolerance``: of the largest magnitude; ``share``: of the elements that may be further
+    away."""
+
+    tolerance: float
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +58,19 @@ class Deviation:
     within: bool
 
 
+def launch_limits(dtype: DType, *, jumps: bool, rounded: bool) -> Limits:
+    """How far what one launch stores may be from what the interpreter makes of the same operands;
+    ``rounded``: floats are made of factors that are rounded to bf16."""
+    is_rough = rounded and dtype in FLOATS
+    tolerance = TOLERANCES.get("bf16" if is_rough else dtype, 0.0)
+    return Limits(tolerance, JUMPING_PART_MAX if jumps else 0.0)
+
+
 def deviation(
-    got: Array,
-    expected: Array,
-    dtype: DType,
-    *,
-    jumps: bool,
-    slack: float = 1.0,
-    rounded: bool = False,
+    got: Array, expected: Array, dtype: DType, limits: Limits, moved: Sequence[Array] = ()
 ) -> Deviation:
-    """Compare two tensors of one dtype (bf16, low-bit types: bit patterns); ``slack`` multiplies
-    the tolerance, which is that of bf16 where floats are made of factors ``rounded`` to it.
+    """Compare two tensors of one dtype (bf16, low-bit types: bit patterns). ``moved``: what right
+    kernels might have stored as well; an element may be as far as it is in one of them.
 
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """
@@ -71,11 +81,12 @@ def deviation(
     left, right = _numbers(got, dtype), _numbers(expected, dtype)
     errors = _errors(left, right)
     scale = float(np.max(np.abs(right), where=np.isfinite(right), initial=0.0)) or 1.0
-    is_rough = rounded and dtype in FLOATS
-    allowed = TOLERANCES.get("bf16" if is_rough else dtype, 0.0) * slack * scale
+    allowed = np.asarray(limits.tolerance * scale)
+    for other in moved:
+        allowed = np.maximum(allowed, _errors(_numbers(other, dtype), right))
     apart = int(np.count_nonzero(errors > allowed))
     worst = np.unravel_index(int(np.argmax(errors)), errors.shape)
-    part_max = max(1.0, JUMPING_PART_MAX * errors.size) if jumps else 0.0
+    part_max = max(1.0, limits.share * errors.size) if limits.share else 0.0
     return Deviation(
         absolute=float(errors[worst]),
         relative=float(errors[worst]) / scale,

@@ -65,7 +65,7 @@ def _is_positive(dim: Dim, sizes: Mapping[str, int]) -> bool:
 
 def _generated(number: int, kind: TensorType, sizes: Mapping[str, int]) -> Array:
     shape = [evaluate(dim, sizes) for dim in kind.shape]
-    bits = _splitmix(number, int(np.prod(shape, dtype=np.int64))).reshape(shape)
+    bits = splitmix(number, int(np.prod(shape, dtype=np.int64))).reshape(shape)
     if kind.dtype not in FLOATS:
         return np.asarray((bits >> np.uint64(63)).astype(STORAGE_DTYPES[kind.dtype]))
     numbers = (bits >> np.uint64(40)).astype(np.float64) / 2.0**23 - 1.0
@@ -74,7 +74,8 @@ def _generated(number: int, kind: TensorType, sizes: Mapping[str, int]) -> Array
     return np.asarray(numbers.astype(STORAGE_DTYPES[kind.dtype]))
 
 
-def _splitmix(number: int, count: int) -> npt.NDArray[np.uint64]:
+def splitmix(number: int, count: int) -> npt.NDArray[np.uint64]:
+    """The bits for ``count`` elements of input ``number``."""
     z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(number << 32)) * np.uint64(
         0x9E3779B97F4A7C15
     )

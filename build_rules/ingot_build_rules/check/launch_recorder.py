@@ -141,8 +141,9 @@ class LaunchRecorder:
         return content, self._tensor(views[source.buffer], source)
 
     def _halo(self, group: Group, result: Operand, content: memoryview) -> tuple[Array, Array]:
-        """The tensor with its border, the interior left out; all zeros are expected."""
-        before, after = (group.nodes[0].dims(name) for name in ("before", "after"))
+        """The tensor with its border, and with what must stand there; the interior is left out."""
+        (node,) = group.nodes
+        before, after = (node.dims(name) for name in ("before", "after"))
         shape = tuple(map(_sum, before, result.type.shape, after))
         offset = result.view.offset
         for size, stride in zip(before, result.view.strides, strict=True):
@@ -151,10 +152,12 @@ class LaunchRecorder:
         found = self._tensor(content, replace(result, type=kind, view=view))
         starts = [evaluate(size, self._symbols) for size in before]
         sizes = [evaluate(size, self._symbols) for size in result.type.shape]
-        found[
-            tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
-        ] = 0
-        return found, np.zeros_like(found)
+        expected = np.full_like(found, node.integer("value"))
+        inside = tuple(
+            slice(start, start + size) for start, size in zip(starts, sizes, strict=True)
+        )
+        found[inside] = expected[inside]
+        return found, expected
 
     def _tensor(self, content: memoryview, operand: Operand) -> Array:
         """A copy of a tensor that lies in a buffer by its view."""

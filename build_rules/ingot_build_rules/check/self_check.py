@@ -11,14 +11,11 @@ it was imported (the passes), and with the native main's (bits).
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import ingot_runtime
-from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.check.check_plugins import check_plugins
 from ingot_build_rules.check.check_report import CheckFinding, CheckReport
 from ingot_build_rules.check.check_runs import (
@@ -30,13 +27,14 @@ from ingot_build_rules.check.check_runs import (
     run_tensors,
 )
 from ingot_build_rules.check.check_stages import check_stages
-from ingot_build_rules.check.deviation import OUTPUT_SLACK, deviation, may_jump
+from ingot_build_rules.check.deviation import Limits, deviation, launch_limits, may_jump
 from ingot_build_rules.check.launch_recorder import Recorded
-from ingot_build_rules.compilation.output_file import check_output
+from ingot_build_rules.check.output_limits import expected_outputs
+from ingot_build_rules.check.rounding import DIRECTIONS, Errors, settled_outputs
 from ingot_compiler.backends.host.kinds import ROUNDED_KINDS
 from ingot_compiler.ir.errors import IncompatibleTargetError
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.interpret import interpret, interpret_values
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.precision import BF16
@@ -45,31 +43,6 @@ from ingot_runtime.ingot_error import IngotError
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.target_build import TargetBuild
-
-
-def save_checked(
-    compiled: CompiledModel, path: str, inputs: Inputs | None
-) -> tuple[str, CheckReport]:
-    """Write the bundle under another name beside ``path``, check it, and rename it if nothing
-    differs.
-
-    Returns the root digest and the report. With differences in the report, ``path`` is what it was
-    before.
-
-    Raises:
-        UserError: wrong inputs. IncompatibleTargetError: no variant runs on this machine. Every
-            error of ``save``.
-    """
-    check_output(path)
-    folder, name = os.path.split(os.path.abspath(path))
-    with tempfile.TemporaryDirectory(prefix=".ingot-check-", dir=folder) as kept_apart:
-        candidate = os.path.join(kept_apart, name)
-        digest = compiled.save(candidate)
-        report = check_bundle(compiled, candidate, inputs)
-        if not report.differences:
-            os.replace(candidate, path)
-            sync_folders([folder])
-    return digest, report
 
 
 def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
@@ -131,36 +104,86 @@ def _compare_launches(
     by_value: dict[int, list[Recorded]] = {}
     for item in recorder.recorded:
         if item.expected is not None:
-            findings.append(_finding(compiled, build, item, item.expected))
+            findings.append(_finding(compiled, build, item, item.expected, ()))
         else:
             by_value.setdefault(item.value, []).append(item)
+    moved = _moved(compiled, build, run, by_value)
 
     def settle(index: int, results: tuple[Array, ...], _: Mapping[str, int]) -> tuple[Array, ...]:
-        settled: list[Array] = []
         for value, expected in zip(graph.nodes[index].results, results, strict=True):
-            stored = by_value.pop(value, [])
-            findings.extend(_finding(compiled, build, item, expected) for item in stored)
-            fits = bool(stored) and stored[0].content.shape == expected.shape
-            settled.append(stored[0].content if fits else expected)
-        return tuple(settled)
+            others = moved.pop(value, ())
+            findings.extend(
+                _finding(compiled, build, item, expected, others)
+                for item in by_value.get(value, ())
+            )
+        return _stored(graph.nodes[index], results, by_value)
 
-    for _ in interpret_values(graph, run.given, compiled.read_constant, settle):
-        pass
+    settled_outputs(graph, run.given, compiled.read_constant, settle)
     report.launches += recorder.launches
     for finding in sorted(findings, key=lambda item: item.launch):
         report.add(finding)
 
 
+def _stored(
+    node: Node, results: tuple[Array, ...], by_value: Mapping[int, Sequence[Recorded]]
+) -> tuple[Array, ...]:
+    """The machine's own results, where it has stored them."""
+    settled: list[Array] = []
+    for value, expected in zip(node.results, results, strict=True):
+        stored = by_value.get(value, ())
+        fits = bool(stored) and stored[0].content.shape == expected.shape
+        settled.append(stored[0].content if fits else expected)
+    return tuple(settled)
+
+
+def _moved(
+    compiled: CompiledModel,
+    build: TargetBuild,
+    run: CheckRun,
+    by_value: Mapping[int, Sequence[Recorded]],
+) -> dict[int, tuple[Array, ...]]:
+    """What launches whose results jump might have stored as well: one that adds in another order
+    takes the other integer at a tie."""
+    graph = run.graph
+    groups = {
+        item.value: build.launches[item.launch].group for each in by_value.values() for item in each
+    }
+    jumping = {value for value, group in groups.items() if may_jump(group.nodes, dict(group.types))}
+    found: dict[int, tuple[Array, ...]] = {}
+    for direction in DIRECTIONS if jumping else ():
+        errors = Errors(graph, direction)
+
+        def settle(
+            index: int,
+            results: tuple[Array, ...],
+            bindings: Mapping[str, int],
+            errors: Errors = errors,
+        ) -> tuple[Array, ...]:
+            moved = errors.settle(index, results, bindings)
+            for value, array in zip(graph.nodes[index].results, moved, strict=True):
+                if value in jumping:
+                    found[value] = (*found.get(value, ()), array)
+            return _stored(graph.nodes[index], moved, by_value)
+
+        settled_outputs(graph, run.given, compiled.read_constant, settle)
+    return found
+
+
 def _finding(
-    compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array
+    compiled: CompiledModel,
+    build: TargetBuild,
+    item: Recorded,
+    expected: Array,
+    moved: Sequence[Array],
 ) -> CheckFinding:
     group = build.launches[item.launch].group
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
     jumps = may_jump(group.nodes, dict(group.types))
-    rounded = group.kind in ROUNDED_KINDS
-    found = deviation(item.content, expected, kind.dtype, jumps=jumps, rounded=rounded)
+    limits = launch_limits(kind.dtype, jumps=jumps, rounded=group.kind in ROUNDED_KINDS)
+    same = [other for other in moved if other.shape == expected.shape]
+    found = deviation(item.content, expected, kind.dtype, limits, same)
     what = f"the kernel of {called}" if called else "a kernel"
     return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
@@ -172,7 +195,7 @@ def _compare_native(
     for tensor in compiled.interface.outputs:
         left, right = again[tensor.name], run.outputs[tensor.name]
         if left.tobytes() != right.tobytes() or left.shape != right.shape:
-            found = replace(deviation(left, right, tensor.dtype, jumps=False), within=False)
+            found = replace(deviation(left, right, tensor.dtype, Limits(0.0)), within=False)
             what = f"output {tensor.name!r} of the native main"
             report.differences.append(CheckFinding(what, target, tensor.dtype, found))
 
@@ -182,18 +205,13 @@ def _compare_outputs(
 ) -> None:
     """End to end, against the graph before any pass; the launches agree with the graph after
     them."""
-    graph = compiled.graph
-    expected = interpret(graph, run.given, compiled.read_constant)
-    jumps = may_jump(graph.nodes, dict(enumerate(graph.types)))
-    for tensor, wanted in zip(compiled.interface.outputs, expected, strict=True):
-        found = deviation(
-            run.outputs[tensor.name],
-            wanted,
-            tensor.dtype,
-            jumps=jumps,
-            slack=OUTPUT_SLACK,
-            rounded=compiled.options.precision == BF16,
-        )
+    rounded = compiled.options.precision == BF16
+    every = expected_outputs(
+        compiled.graph, run.given, compiled.read_constant, joined=True, rounded=rounded
+    )
+    for tensor, wanted in zip(compiled.interface.outputs, every, strict=True):
+        got = run.outputs[tensor.name]
+        found = deviation(got, wanted.content, tensor.dtype, wanted.limits)
         report.outputs_relative = max(report.outputs_relative, found.relative)
         if not found.within:
             what = f"output {tensor.name!r}, whose kernels all agree with the optimized graph,"

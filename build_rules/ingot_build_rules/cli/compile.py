@@ -26,6 +26,7 @@ from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport
+    from ingot_build_rules.check.selftest import Proved
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Event, Observer
@@ -193,26 +194,23 @@ def _outcome(
 ) -> CompileOutcome:
     """Make what is asked for: the text of a stage, or the bundle's file."""
     if output is None or arguments.to:
-        return CompileOutcome(compiled, _stage_text(compiled, arguments), {}, None)
-    digest, checked = _saved(compiled, arguments, output)
-    if arguments.selftest is not None and not (checked and checked.differences):
-        from ingot_build_rules.check.selftest import add_selftest
-
-        digest = add_selftest(compiled, output, arguments.selftest)
-    return CompileOutcome(compiled, digest, compiled.summary(), checked)
+        return CompileOutcome(compiled, _stage_text(compiled, arguments), {})
+    digest, checked, proved = _saved(compiled, arguments, output)
+    return CompileOutcome(compiled, digest, compiled.summary(), checked, proved)
 
 
 def _saved(
     compiled: CompiledModel, arguments: argparse.Namespace, output: str
-) -> tuple[str, CheckReport | None]:
-    """Write the bundle; return its digest, and what a check of it found."""
-    if arguments.check is None:
-        return compiled.save(output), None
-    from ingot_build_rules.check.self_check import save_checked
+) -> tuple[str, CheckReport | None, Proved | None]:
+    """Write the bundle; return its digest, what a check of it found, and what proved it."""
+    if arguments.check is None and arguments.selftest is None:
+        return compiled.save(output), None, None
+    from ingot_build_rules.check.save_proved import ProofChoices, save_proved
     from ingot_runtime.npz import read_npz
 
     inputs = read_npz(arguments.check) if arguments.check else None
-    return save_checked(compiled, output, inputs)
+    choices = ProofChoices(arguments.check is not None, inputs, arguments.selftest or 0)
+    return save_proved(compiled, output, choices)
 
 
 def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:
@@ -238,7 +236,7 @@ def _report(
 
         piped = arguments.output == STANDARD_OUTPUT
         shown = values | ({"output": "standard output"} if piped else {})
-        lines = report_lines(shown, outcome.checked)
+        lines = report_lines(shown, outcome.checked, outcome.proved)
         console.print_lines(*lines, file=sys.stderr if piped else sys.stdout)
         notes = device_notes(shown["output"], outcome.compiled.compilation.options)
         for note in filter(None, (portable_note(shown["output"], arguments.target), *notes)):

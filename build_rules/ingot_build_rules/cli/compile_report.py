@@ -15,18 +15,21 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport
+    from ingot_build_rules.check.selftest import Proved
     from ingot_build_rules.compilation.compile_model import CompiledModel
 
 
 @dataclass(frozen=True, slots=True)
 class CompileOutcome:
     """``result``: the text of a stage, or the digest of the bundle that was written; ``summary``:
-    of the bundle, else empty; ``checked``: what ``--check`` found; ``warnings``: of the model."""
+    of the bundle, else empty; ``checked``: what ``--check`` found; ``proved``: what the calls of
+    ``--selftest`` gave; ``warnings``: of the model."""
 
     compiled: CompiledModel
     result: str
     summary: dict[str, object]
-    checked: CheckReport | None
+    checked: CheckReport | None = None
+    proved: Proved | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -43,11 +46,12 @@ def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[
         "rule_seconds": {name: round(value, 3) for name, value in rule_seconds},
         "seconds": round(seconds, 3),
     }
-    return report | ({"check": outcome.checked.plain()} if outcome.checked is not None else {})
+    found = {"check": outcome.checked, "selftest": outcome.proved}
+    return report | {name: each.plain() for name, each in found.items() if each is not None}
 
 
-def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[str]:
-    """Return the same, for people."""
+def report_lines(values: dict[str, Any], *found: CheckReport | Proved | None) -> list[str]:
+    """Return the same, for people; ``found``: by a check, by the calls of a selftest."""
     size, seconds = format_bytes(values["size_bytes"]), format_seconds(values["seconds"])
     lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
     for variant in values["variants"]:
@@ -57,4 +61,4 @@ def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[st
         made = f"{kernels} for {counted(variant['launch_count'], 'launch')}"
         lines.append(f"  {variant['target']}: {made}, workspace {workspace}")
     lines += placement_lines(values["placement"])
-    return [*lines, *([f"  {checked}"] if checked is not None else [])]
+    return [*lines, *(f"  {each}" for each in found if each is not None)]

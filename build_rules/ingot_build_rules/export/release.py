@@ -41,10 +41,11 @@ class Release:
 
 
 def write_release(build: Scheduler, bundle: str, output: str, choices: ReleaseChoices) -> Release:
-    """Copy the bundle, put the calls into it, then the signatures, which cover them.
+    """Copy the bundle, put the calls into it and make them, then the signatures, which cover them.
 
     Raises:
-        UserError: no call can be made, no key, a day that is none. OutputError: no space.
+        UserError: no call can be made, no key, a day that is none. VerificationError: a call of a
+            variant that runs here gives something else: nothing is signed. OutputError: no space.
     """
     from ingot_build_rules.check.selftest import add_selftest
 

@@ -31,4 +31,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.asarray(view.max(tuple(range(x.ndim, view.ndim)))),)
 
 
-OP = CoreOp("max_pool", _infer, _reference, traits=Trait.DENSE_OF_ALL)
+OP = CoreOp("max_pool", _infer, _reference, traits=Trait.DENSE_OF_ALL | Trait.EXACT)
