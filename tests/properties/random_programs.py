@@ -1,8 +1,9 @@
-"""Random annotated programs: tensors, functions, closures, tuples, choices, data, references."""
+"""Random annotated programs: tensors, functions, closures, functions as values, tuples, choices,
+data, references, each declared or annotated here and there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from tests.unit.program_harness import DEVICES, read
@@ -34,6 +35,7 @@ from ingot_compiler.programs.types import FunctionType
 
 TENSOR = TensorType("f32", (5, 7))
 BOOL = TensorType("bool", ())
+BINARY = FunctionType((TENSOR, TENSOR), TENSOR)
 HOST = VirtualDevice("host", 0)
 C = VirtualDevice("cpu", 1, "cpu:x86-64-v3")
 G = VirtualDevice("cuda", 0, "cuda:sm_80")
@@ -66,11 +68,13 @@ class Scope:
 
 
 class RandomProgram:
-    """Makes one program; ``fixed`` out of 100 annotations are fixed, which may contradict."""
+    """Makes one program; ``fixed`` out of 100 annotations are fixed, which may contradict, and
+    ``declared`` out of 100 parameters, results and variables have a device of their own."""
 
-    def __init__(self, random: Random, fixed: int = 6) -> None:
+    def __init__(self, random: Random, fixed: int = 6, declared: int = 8) -> None:
         self.random = random
         self.fixed = fixed
+        self.declared = declared
         self.count = 0
 
     def program(self) -> Program:
@@ -80,10 +84,11 @@ class RandomProgram:
         for name in ("f", "g")[: self.random.randrange(3)]:
             functions[name] = self.function(Scope([], [], list(known)), 2)
             known.append(GlobalReference(name))
-        x, y, c = Variable("x", TENSOR), Variable("y", TENSOR), Variable("c", BOOL)
+        x, y = (Variable(name, TENSOR, self.device()) for name in "xy")
+        c = Variable("c", BOOL, self.device())
         scope = Scope([x, y], [c], known)
         body = self.block(scope, 3)
-        functions["main"] = FunctionLiteral((x, y, c), TENSOR, body)
+        functions["main"] = FunctionLiteral((x, y, c), TENSOR, body, self.device())
         base = read(LIST + "def @main(%x: T) -> T { %x }")
         return Program(functions, base.devices, base.data, {}, base.default)
 
@@ -92,15 +97,45 @@ class RandomProgram:
         a, b = self.variable("a", typed=True), self.variable("b", typed=True)
         inner = scope.inside()
         inner.tensors += [a, b]
-        return FunctionLiteral((a, b), TENSOR, self.block(inner, depth))
+        return FunctionLiteral((a, b), TENSOR, self.block(inner, depth), self.device())
+
+    def function_value(self, scope: Scope, depth: int) -> Expression:
+        """A function: a literal, what a call gives, an item, a content, a choice; other functions
+        may be passed to it."""
+        made: Expression = self.function(scope, depth)
+        kind = self.random.randrange(10)
+        if kind == 0:
+            return Projection(Tuple((self.tensor(scope, 1), made)), 1)
+        if kind == 1:
+            return ReadReference(NewReference(made))
+        if kind == 2 and scope.functions and scope.conditions:
+            return IfElse(scope.conditions[0], made, self.random.choice(scope.functions))
+        if kind in (3, 4):  # the callee of its calls is a call, if it is not bound by a variable
+            z = self.variable("z", typed=True)
+            inner = scope.inside()
+            inner.tensors.append(z)
+            maker = FunctionLiteral((z,), BINARY, self.function(inner, depth), self.device())
+            call = FunctionCall(maker, (self.tensor(scope, 1),))
+            scope.functions.append(call)
+            return call
+        if kind in (5, 6) and scope.functions:
+            g = replace(self.variable("g"), type=BINARY)
+            inner = scope.inside()
+            inner.functions.append(g)
+            taker = FunctionLiteral((g,), BINARY, self.function(inner, depth), self.device())
+            return FunctionCall(taker, (self.random.choice(scope.functions),))
+        return made
 
     def variable(self, name: str, typed: bool = False) -> Variable:
         """A variable with a name of its own."""
         self.count += 1
-        device = UNCONSTRAINED
-        if typed and self.random.randrange(12) == 0:
-            device = self.random.choice(PLACES)
-        return Variable(f"{name}{self.count}", TENSOR if typed else None, device)
+        return Variable(f"{name}{self.count}", TENSOR if typed else None, self.device())
+
+    def device(self) -> VirtualDevice:
+        """The device of a declaration, mostly none."""
+        if self.random.randrange(100) >= self.declared:
+            return UNCONSTRAINED
+        return self.random.choice(PLACES)
 
     def block(self, scope: Scope, depth: int) -> Expression:
         """Bindings, then a tensor."""
@@ -109,7 +144,7 @@ class RandomProgram:
             kind = self.random.randrange(8)
             if kind == 0 and depth > 0:
                 variable = self.variable("f")
-                lets.append((variable, self.function(scope, depth - 1)))
+                lets.append((variable, self.function_value(scope, depth - 1)))
                 scope.functions.append(variable)
             elif kind == 1:
                 variable = self.variable("t")
@@ -195,8 +230,13 @@ class RandomProgram:
 
 
 def small_program(random: Random) -> Program:
-    """At most eight values: parameters and calls of operators, annotated where they are read."""
-    parameters = [Variable(name, TENSOR) for name in ("x", "y", "z")[: random.randrange(1, 4)]]
+    """At most eight values: parameters, some declared, and calls of operators, annotated where they
+    are read."""
+    devices = UNCONSTRAINED, UNCONSTRAINED, C, G
+    parameters = [
+        Variable(name, TENSOR, random.choice(devices))
+        for name in ("x", "y", "z")[: random.randrange(1, 4)]
+    ]
     values: list[Expression] = list(parameters)
     maker = RandomProgram(random, fixed=12)
 
@@ -221,4 +261,4 @@ def small_program(random: Random) -> Program:
     return Program({"main": main}, base.devices, (), {}, base.default)
 
 
-__all__ = ["FunctionType", "RandomProgram", "small_program"]
+__all__ = ["RandomProgram", "small_program"]

@@ -14,8 +14,14 @@ from tests.properties.random_programs import C, G, RandomProgram, small_program
 from tests.unit.program_harness import canonical, check_same_results, erased
 
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.placement.virtual_device import VirtualDevice
-from ingot_compiler.programs.expressions import Expression, FunctionLiteral, OnDevice, OperatorCall
+from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
+from ingot_compiler.programs.expressions import (
+    Expression,
+    FunctionLiteral,
+    OnDevice,
+    OperatorCall,
+    Variable,
+)
 from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.network import LinkKind
 from ingot_compiler.programs.planner.plan import Plan, plan
@@ -111,9 +117,16 @@ def cost_of_use(
         return 0, 0, int(here != there)
     if operand.is_fixed:
         return (0, 0, 0) if here == asked == there else None
+    if isinstance(operand.body, OperatorCall) and here != asked:
+        return None  # an annotated call runs where the annotation says
     if isinstance(reader, FunctionLiteral) and there != asked:
         return None  # an annotated result is where the annotation says
     return int(here != asked), 0, 0
+
+
+def is_declared_elsewhere(value: Expression, device: VirtualDevice) -> bool:
+    """Whether a parameter has another device."""
+    return isinstance(value, Variable) and value.device not in (UNCONSTRAINED, device)
 
 
 def least_cost(program: Program) -> Cost | None:
@@ -122,6 +135,8 @@ def least_cost(program: Program) -> Cost | None:
     best: Cost | None = None
     for devices in itertools.product((C, G), repeat=len(values)):
         where = dict(zip(values, devices, strict=True))
+        if any(is_declared_elsewhere(value, device) for value, device in where.items()):
+            continue
         costs = [cost_of_use(reader, operand, where) for reader, operand in uses]
         allowed = [cost for cost in costs if cost is not None]
         if len(allowed) == len(costs):

@@ -311,6 +311,10 @@ NEGATIVE = {
         def @main(%a: T, %b: T) -> Two { Pair(fixed(%a, C), fixed(%b, G)) }""",
         ("fixed(%a) at", "fixed(%b) at", "Pair(fixed(%a), fixed(%b)) at"),
     ),
+    "a call on two devices": (
+        "def @main(%x: T) -> T { %0 = neg(%x); add(on_device(%0, C), on_device(%0, G)) }",
+        ("on_device(neg(%x)) at", "is asked for by", "a call runs on one device"),
+    ),
     "copies in one another": (
         "def @main(%x: T) -> T { device_copy(device_copy(%x, C -> G), H -> C) }",
         ("device_copy(%x) at", "device_copy(device_copy(%x)) at", "is the source of"),
@@ -406,11 +410,10 @@ IMPROVED = {
           reshape_tensor(%x, fixed(device_copy(fixed(neg(%s), G), G -> H), H)) {shape=[35]}
         }""",
     ),
-    "annotations on two devices of one value": (
-        "def @main(%x: T) -> T { %0 = neg(%x); add(on_device(%0, C), on_device(%0, G)) }",
+    "annotations on two devices of one variable": (
+        "def @main(%x: T) -> T { let %v = neg(%x); add(on_device(%v, C), on_device(%v, G)) }",
         """def @main(%x@C: T)@G -> T {
-          %0 = neg(%x);
-          add(device_copy(fixed(%0, C), C -> G), device_copy(fixed(%0, C), C -> G))
+          let %v = fixed(neg(%x), C); add(device_copy(%v, C -> G), device_copy(%v, C -> G))
         }""",
     ),
     "one copy for all readers": (

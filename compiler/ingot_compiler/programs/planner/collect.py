@@ -5,7 +5,8 @@ In: a program and the types of its expressions. Out: a ``Network``. Not done her
 A call of an operator runs on one device, a function has one device for each parameter and for its
 result, a tuple or a data value is on one device with all that is in it. An operand is linked to
 what reads it; that link may be broken by a copy where the operand can be copied and no annotation
-says where it is.
+stands between them. A call that is annotated runs where the annotation says; a value that is only
+named there may be copied to it.
 """
 
 from __future__ import annotations
@@ -109,7 +110,6 @@ class _Collector:
         """New cells for a variable, where it is declared."""
         domain = self.network.domains[variable] = self.new(type_)
         if not variable.device.is_open:
-            self.annotated.add(variable)
             self.pin(result_cell(domain), variable.device, "is declared for", variable)
 
     def new(self, type_: Type) -> Domain:
@@ -143,12 +143,19 @@ class _Collector:
         for leaf in leaves(domain):
             self.link(cell, leaf, LinkKind.HARD, rule, expression)
 
-    def use(self, parent: Expression, index: int, expected: Domain, rule: str) -> None:
-        """The operand is read where ``expected`` says."""
+    def use(
+        self,
+        parent: Expression,
+        index: int,
+        expected: Domain,
+        rule: str,
+        soft: LinkKind = LinkKind.USE,
+    ) -> None:
+        """The operand is read where ``expected`` says, perhaps as a copy if ``soft`` allows it."""
         self.network.expected[parent, index] = expected
         operand = parent.operands[index]
         if not is_source(operand):
-            kind = self.kind_of(operand, LinkKind.USE)
+            kind = self.kind_of(operand, soft)
             self.link(self.network.domains[operand], expected, kind, rule, parent)
 
     def use_inside(self, parent: Expression, index: int, cell: int, rule: str) -> None:
@@ -160,6 +167,10 @@ class _Collector:
             self.collapse(cell, domain, rule, parent)
         else:
             self.use(parent, index, cell, rule)
+
+    def kind_asked(self, body: Expression) -> LinkKind:
+        """How a value is linked to an annotation that says where it is."""
+        return LinkKind.HARD if _is_call(body) else self.kind_of(body, LinkKind.ANNOTATED)
 
     def kind_of(self, operand: Expression, soft: LinkKind) -> LinkKind:
         """``soft`` where a copy may stand between the operand and what reads it."""
@@ -226,12 +237,15 @@ class _Collector:
             device = self.result_device(call, operator)
             self.pin(result, device, "is where the result is of", call)
         self.network.domains[call] = result
-        for index in range(len(call.arguments)):
+        for index, operand in enumerate(call.arguments):
             if index in operator.host_operands:
                 on_host = self.network.new_cell()
                 rule = f"is where the host reads operand {index} of"
                 self.pin(on_host, self.configuration.named(HOST), rule, call)
-                self.use(call, index, on_host, f"is operand {index} of")
+                # A parameter that is a size is passed to the host, whatever else reads it.
+                is_parameter = isinstance(operand, Variable) and operand.type is not None
+                soft = LinkKind.HARD if is_parameter else LinkKind.USE
+                self.use(call, index, on_host, f"is operand {index} of", soft)
             else:
                 self.use(call, index, cell, f"is operand {index} of")
 
@@ -282,7 +296,8 @@ class _Collector:
         if function.primitive:
             self.primitive(function, domain)
             return
-        self.use(function, 0, domain.result, "is the result of")
+        # A function runs where its result is, rather than copies it there.
+        self.use(function, 0, domain.result, "is the result of", LinkKind.ANNOTATED)
         self.fix_where_bound(function.body, domain.result)
 
     def primitive(self, function: FunctionLiteral, domain: FunctionDomain) -> None:
@@ -303,8 +318,6 @@ class _Collector:
 
     def let(self, let: LetIn) -> None:
         """The variable is where the value is; the whole is where the body is."""
-        if let.value in self.annotated:
-            self.annotated.add(let.variable)
         if let.variable not in self.network.domains:
             self.bind(let.variable, self.types[let.value])
         domain = self.network.domains[let.variable]
@@ -373,7 +386,7 @@ class _Collector:
             return
         asked = self.network.expected[annotation, 0] = self.network.new_cell()
         self.pin(asked, annotation.device, "is asked for by", annotation)
-        kind = LinkKind.HARD if annotation.is_fixed else self.kind_of(body, LinkKind.ANNOTATED)
+        kind = LinkKind.HARD if annotation.is_fixed else self.kind_asked(body)
         if not is_source(body):
             self.link(inner, asked, kind, "is annotated by", annotation)
         if annotation.is_fixed:
@@ -385,10 +398,17 @@ class _Collector:
         source = self.network.expected[copy, 0] = self.network.new_cell()
         self.pin(source, copy.source, "is the source of", copy)
         if not is_source(copy.value):
-            kind = self.kind_of(copy.value, LinkKind.ANNOTATED)
+            kind = self.kind_asked(copy.value)
             self.link(self.network.domains[copy.value], source, kind, "is copied by", copy)
         destination = self.network.domains[copy] = self.network.new_cell()
         self.pin(destination, copy.destination, "is the destination of", copy)
+
+
+def _is_call(expression: Expression) -> bool:
+    """Whether it runs, and does not only name what is there already."""
+    while isinstance(expression, LetIn):
+        expression = expression.body
+    return isinstance(expression, OperatorCall | FunctionCall | KernelCall)
 
 
 def _flat(domain: Domain) -> tuple[Domain, ...]:

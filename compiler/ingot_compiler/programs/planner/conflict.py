@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import join
+from ingot_compiler.programs.expressions import DeviceCopy, Expression, OnDevice
 from ingot_compiler.programs.planner.network import Link, LinkKind, Network, Pin
 from ingot_compiler.programs.show import show
 
@@ -32,8 +33,20 @@ def conflict(network: Network, pin: Pin) -> ModelError:
         f"{show(pin.expression)} at {pin.expression.span}, and "
         f"{show(other.expression)} at {other.expression.span}",
         f"{_said(other)}, and {_said(pin)}{through}",
-        "write one of them as on_device(...), or put free(...) where a copy may stand",
+        _advice(pin, other),
     )
+
+
+def _advice(one: Pin, other: Pin) -> str:
+    """What helps; a copy may follow annotations that are not fixed, so theirs is about one call."""
+    if all(_may_be_copied(pin.expression) for pin in (one, other)):
+        return "keep one of them: a call runs on one device; result_on(...) says where it is read"
+    return "write one of them as on_device(...), or put free(...) where a copy may stand"
+
+
+def _may_be_copied(expression: Expression) -> bool:
+    is_fixed = isinstance(expression, OnDevice) and expression.is_fixed
+    return isinstance(expression, OnDevice | DeviceCopy) and not is_fixed
 
 
 def _said(pin: Pin) -> str:

@@ -1,7 +1,7 @@
 """Which values can be copied to another device.
 
-In: a type. Out: whether there are neither functions nor references in it: those have one identity.
-Not done here: whether a copy is wanted.
+In: a type. Out: whether there are no functions, references or storage in it: those have one
+identity. Not done here: whether a copy is wanted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.programs.program import DataDefinition
-from ingot_compiler.programs.types import DataType, FunctionType, ReferenceType, TupleType, Type
+from ingot_compiler.programs.types import (
+    DataType,
+    FunctionType,
+    ReferenceType,
+    StorageType,
+    TupleType,
+    Type,
+)
 
 
 def is_copyable(type_: Type, data: Sequence[DataDefinition]) -> bool:
@@ -19,7 +26,7 @@ def is_copyable(type_: Type, data: Sequence[DataDefinition]) -> bool:
     waiting: list[Type] = [type_]
     while waiting:
         found = waiting.pop()
-        if isinstance(found, FunctionType | ReferenceType):
+        if isinstance(found, FunctionType | ReferenceType | StorageType):
             return False
         if isinstance(found, TupleType):
             waiting += found.items

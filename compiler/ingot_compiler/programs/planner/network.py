@@ -24,9 +24,9 @@ class LinkKind(IntEnum):
     PLACE = 1
     """One device but for the memory scope."""
     ANNOTATED = 2
-    """One device, or a copy of a value that annotations ask for on several devices."""
+    """One device, or a copy to where an annotation asks for a value that is made elsewhere."""
     USE = 3
-    """One device, or a copy of a value that no annotation is about."""
+    """One device, or a copy to where the value is read."""
     FREE = 4
     """One device, or a copy that the user allows."""
 

@@ -37,8 +37,7 @@ def _rule(expression: Expression, operands: Sequence[Expression]) -> Expression:
     if isinstance(expression, Projection):
         value = operands[0]
         if isinstance(value, OnDevice) and value.is_normal:
-            item = replace(expression, value=value.body)
-            return replace(value, body=item)
+            return replace(value, body=replace(expression, value=value))
     if isinstance(expression, KernelCall):
         call = replace(expression, arguments=tuple(map(_free, operands)))
         return _free(call)

@@ -1,0 +1,112 @@
+"""A call that is annotated runs where the annotation says; its operands are copied to it where they
+may be, and where they may not the error names both."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.program_harness import canonical, check_plan, check_same_results, read
+
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.programs.planner.plan import plan
+
+OBEYED = {
+    "operands that are declared elsewhere": (
+        "def @main(%x@H: T) -> T { neg(on_device(add(%x, %x), C)) }",
+        """def @main(%x@H: T)@G -> T {
+          %0 = device_copy(%x, H -> C);
+          neg(device_copy(fixed(add(%0, %0), C), C -> G))
+        }""",
+    ),
+    "one operand that is declared elsewhere": (
+        "def @main(%x@C: T, %y: T) -> T { on_device(add(%x, %y), G) }",
+        "def @main(%x@C: T, %y@G: T)@G -> T { add(device_copy(%x, C -> G), %y) }",
+    ),
+    "a variable that is declared elsewhere": (
+        "def @main(%x: T) -> T { let %v@C = neg(%x); on_device(neg(%v), G) }",
+        """def @main(%x@C: T)@G -> T {
+          let %v@C = fixed(neg(%x), C); neg(device_copy(%v, C -> G))
+        }""",
+    ),
+    "a result that is declared elsewhere": (
+        """def @f(%a: T)@C -> T { neg(%a) }
+        def @main(%x@H: T) -> T { neg(on_device(add(@f(%x), %x), G)) }""",
+        """def @f(%a@H: T)@C -> T { neg(device_copy(%a, H -> C)) }
+        def @main(%x@H: T)@G -> T {
+          neg(add(device_copy(fixed(@f(%x), C), C -> G), device_copy(%x, H -> G)))
+        }""",
+    ),
+    "a call of a function": (
+        """def @f(%a: T) -> T { neg(%a) }
+        def @main(%x@G: T) -> T { neg(on_device(@f(%x), C)) }""",
+        """def @f(%a@G: T)@C -> T { neg(device_copy(%a, G -> C)) }
+        def @main(%x@G: T)@G -> T { neg(device_copy(fixed(@f(%x), C), C -> G)) }""",
+    ),
+    "a call of which an item is read": (
+        "def @main(%x@G: f32[2, 5]) -> f32[1, 5] { neg(on_device(split(%x) {axis=0, parts=2}, C).0) }",
+        """def @main(%x@G: f32[2, 5])@G -> f32[1, 5] {
+          neg(device_copy(fixed(split(device_copy(%x, G -> C)) {axis=0, parts=2}.0, C), C -> G))
+        }""",
+    ),
+    "a call in a branch": (
+        "def @main(%c@H: bool[], %x@H: T)@H -> T { if (%c) { on_device(neg(%x), G) } else { %x } }",
+        """def @main(%c@H: bool[], %x@H: T)@H -> T {
+          if (%c) { device_copy(fixed(neg(device_copy(%x, H -> G)), G), G -> H) } else { %x }
+        }""",
+    ),
+    "a call that is copied": (
+        "def @main(%x@H: T) -> T { device_copy(neg(%x), C -> G) }",
+        """def @main(%x@H: T)@G -> T {
+          device_copy(fixed(neg(device_copy(%x, H -> C)), C), C -> G)
+        }""",
+    ),
+}
+CONTRADICTING = {
+    "a fixed operand": (
+        "def @main(%x: T) -> T { neg(on_device(add(fixed(%x, H), %x), C)) }",
+        ("fixed(%x) at line 7", "on_device(add(fixed(%x), %x)) at line 7"),
+        "def @main(%x: T) -> T { neg(on_device(add(on_device(%x, H), %x), C)) }",
+    ),
+    "a copied operand": (
+        "def @main(%x: T) -> T { neg(on_device(add(device_copy(%x, G -> H), %x), C)) }",
+        ("device_copy(%x) at line 7", "on_device(add(device_copy(%x), %x)) at line 7"),
+        "def @main(%x: T) -> T { neg(add(device_copy(%x, G -> H), result_on(%x, H))) }",
+    ),
+    "two annotations": (
+        "def @main(%x: T) -> T { %0 = neg(%x); add(on_device(%0, C), on_device(%0, G)) }",
+        ("on_device(neg(%x)) at line 7, column 59", "on_device(neg(%x)) at line 7, column 79"),
+        "def @main(%x: T) -> T { %0 = neg(%x); add(on_device(%0, C), result_on(%0, G)) }",
+    ),
+    "an annotation of a shape": (
+        "def @main(%x: T) -> i64[2] { on_device(shape_of(%x), G) }",
+        ("shape_of(%x) at line 7", "on_device(shape_of(%x)) at line 7"),
+        "def @main(%x: T) -> i64[2] { result_on(shape_of(%x), G) }",
+    ),
+    "memory that cannot be copied": (
+        """def @main(%s@C: storage, %o@H: i64[], %n@H: i64[1]) -> f32[3] {
+          on_device(alloc_tensor(%s, %o, %n) {dtype="f32", shape=[3]}, G)
+        }""",
+        ("%s at line 7", "on_device(alloc_tensor(%s, %o, %n)) at line 8"),
+        """def @main(%s@C: storage, %o@H: i64[], %n@H: i64[1]) -> f32[3] {
+          on_device(alloc_tensor(%s, %o, %n) {dtype="f32", shape=[3]}, C)
+        }""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OBEYED)
+def test_obeyed(name: str) -> None:
+    """The call is on its device; what it reads is copied there. The plan runs and is its own."""
+    text, expected = OBEYED[name]
+    check_plan(text, expected)
+    program = read(text)
+    check_same_results(program, plan(program).program)
+
+
+@pytest.mark.parametrize("name", CONTRADICTING)
+def test_contradicting(name: str) -> None:
+    """Both constraints are named with their places; what the error advises is a plan."""
+    text, places, advised = CONTRADICTING[name]
+    with pytest.raises(ModelError, match="annotations ask for two devices") as found:
+        plan(read(text))
+    assert [place for place in places if place not in found.value.where] == []
+    assert canonical(plan(read(advised)).program)
