@@ -109,3 +109,58 @@ def test_the_reasons_of_the_planner(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*command, "--strip"]) == 0
     assert main(["why-device", output, "*"]) == 0
     assert "asked for by" not in capsys.readouterr().out
+
+
+BRANCH = 'if (%c) { on_device(neg(%x), "acc") } else { add(%x, %x) }'
+INNER = 'if (%c) { if (%c) { on_device(neg(%x), "acc") } else { %x } } else { add(%x, %x) }'
+ON_HOST = ' {device="host"}'
+BODIES = {
+    "a branch": BRANCH,
+    "a branch of a branch": INNER,
+    "the other branch": 'if (logical_not(%c)) { add(%x, %x) } else { on_device(neg(%x), "acc") }',
+    "a branch whose result is on the device": f'add(on_device({BRANCH}, "acc"), sub(%x, %x))',
+    "a function in a branch": (
+        'let %f = fn(%y: f32[n, 4]) -> f32[n, 4] { on_device(neg(%y), "acc") };'
+        " if (%c) { %f(%x) } else { add(%x, %x) }"
+    ),
+}
+OPEN_DEVICES = {
+    "all is given": 'device "acc" id 1 type "cpu" target "cpu:x86-64-v3"',
+    "no target": 'device "acc" id 1 type "cpu"',
+    "no id": 'device "acc" type "cpu" target "cpu:x86-64-v3"',
+    "the kind alone": 'device "acc" type "cpu"',
+    "the kind of a default device": 'device "acc" type "cpu" default',
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("declared", [ON_HOST, ""])
+def test_a_device_in_a_branch(tmp_path: Path, body: str, declared: str) -> None:
+    """A device that is used inside of control flow alone is in the bundle, and runs there."""
+    check_branch(tmp_path, OPEN_DEVICES["all is given"], BODIES[body], declared)
+
+
+@pytest.mark.parametrize("device", OPEN_DEVICES)
+def test_a_device_that_is_not_decided(tmp_path: Path, device: str) -> None:
+    """What a device leaves open is completed as ``--device`` completes it; the bundle has it."""
+    check_branch(tmp_path, OPEN_DEVICES[device], BODIES["a branch"], ON_HOST)
+
+
+def check_branch(folder: Path, device: str, body: str, declared: str) -> None:
+    """A program that negates ``x`` on the device or doubles it on the host, by ``c``."""
+    path = folder / "p.ingot-text"
+    path.write_text(
+        f"""device "host" id 0 type "host"
+        {device}
+        def @main(%c{declared}: bool[], %x{declared}: f32[n, 4]){declared} -> f32[n, 4] {{
+          {body}
+        }}"""
+    )
+    output = str(folder / "p.ingot")
+    assert main(["compile", str(path), "-o", output, *TARGET]) == 0
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    with ingot_runtime.load(output) as session:
+        assert set(session.devices) == {"host", "acc"}
+        for c, expected in ((True, -x), (False, x + x)):
+            (result,) = session.run({"c": np.array(c), "x": x}).values()
+            np.testing.assert_array_equal(result, expected)

@@ -4,9 +4,11 @@ may be, and where they may not the error names both."""
 from __future__ import annotations
 
 import pytest
-from tests.unit.program_harness import canonical, check_plan, check_same_results, read
+from tests.unit.program_harness import canonical, check_plan, check_same_results, program_text, read
 
 from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.plan import plan
 
 OBEYED = {
@@ -110,3 +112,48 @@ def test_contradicting(name: str) -> None:
         plan(read(text))
     assert [place for place in places if place not in found.value.where] == []
     assert canonical(plan(read(advised)).program)
+
+
+OPEN_TABLES = {
+    "a kind": ('device "A" type "cuda"', VirtualDevice("cuda", 0)),
+    "a kind and an id": ('device "A" id 3 type "opencl"', VirtualDevice("opencl", 3)),
+    "a kind and a target": ('device "A" type "cuda" target "cuda:sm_90"', VirtualDevice("cuda", 0, "cuda:sm_90")),
+    "a kind and a scope": ('device "A" type "cpu" scope "s"', VirtualDevice("cpu", 0, "", "s")),
+    "a kind that another device has": (
+        'device "B" id 4 type "cpu" target "cpu:x86-64-v3"\ndevice "A" type "cpu"',
+        VirtualDevice("cpu", 4, "cpu:x86-64-v3"),
+    ),
+    "a kind whose first id is taken": (
+        'device "A" type "cuda" target "cuda:sm_90"\ndevice "B" id 0 type "cuda" target "cuda:sm_80"',
+        VirtualDevice("cuda", 1, "cuda:sm_90"),
+    ),
+    "an id among entries without targets": (
+        'device "A" type "cpu"\ndevice "B" id 2 type "cpu"', VirtualDevice("cpu", 2)
+    ),
+    "the host": ('device "A" type "host"', VirtualDevice("host", 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPEN_TABLES)
+@pytest.mark.parametrize("default", ["", " default"])
+def test_open_devices_are_completed(name: str, default: str) -> None:
+    """A device of which a part is open is the first that fits, or itself where none does; the plan
+    names it, and is its own plan. It may be the default device."""
+    table, expected = OPEN_TABLES[name]
+    table = "\n".join(line + default * (' "A"' in line) for line in table.split("\n"))
+    use = "%x" if default else 'on_device(%x, "A")'
+    text = program_text(
+        f"def @main(%x: T) -> T {{ {use} }}", f'device "host" type "host"\n{table}\n'
+    )
+    made = plan(parse_program(text)).program
+    assert made.functions["main"].device == expected
+    assert {one.device for one in made.devices} >= {expected, VirtualDevice("host", 0)}
+    assert canonical(plan(made).program) == canonical(made)
+
+
+def test_a_kind_that_there_is_not() -> None:
+    """The error of a device of an unknown kind says which kinds there are."""
+    text = program_text('def @main(%x: T) -> T { on_device(%x, "A") }')
+    with pytest.raises(ModelError, match="no metal device is declared") as found:
+        plan(parse_program(f'device "A" type "metal"\n{text}'))
+    assert found.value.do == "name a kind out of host, cuda, opencl, null, cpu"

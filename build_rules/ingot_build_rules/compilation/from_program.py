@@ -9,15 +9,20 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ingot_build_rules.compilation.configure import configure
 from ingot_build_rules.compilation.from_text import device_text, read_text
 from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
 from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, DeviceOption
+from ingot_compiler.backends.target_forms import GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.placement.configuration import HOST
+from ingot_compiler.placement.control import nodes_inside
+from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.lower_program import ENTRY, LoweredProgram, lower_program
 from ingot_compiler.programs.parse_program import parse_program
+from ingot_compiler.programs.plan_devices import with_own_devices
 from ingot_compiler.programs.planner.plan import Plan, plan
 from ingot_compiler.programs.planner.plan_steps import plan_steps
 from ingot_runtime.lazy_dataclass import dataclass
@@ -37,17 +42,24 @@ class ProgramModel:
         return given if given.names is not None else StageWeights(given.weights, self.names)
 
 
-def read_program(path: str) -> ProgramModel:
-    """Read, plan and lower a program.
+def read_program(path: str, targets: GivenTargets = ()) -> ProgramModel:
+    """Read, plan and lower a program; ``targets``: of the host, which devices without a target
+    follow.
 
     Raises:
         UserError: no such file, no host. ModelError: it is no program, or its annotations
-            contradict. UnsupportedError: it is no graph.
+            contradict. UnsupportedError: it is no graph, or on a kind of device without code.
     """
-    planned = plan(parse_program(read_text(path)))
+
+    def target_of(device: VirtualDevice) -> str:
+        configured = configure(targets, {"device": device_text(device)})
+        return configured.named("device").target
+
+    planned = plan(with_own_devices(parse_program(read_text(path)), target_of))
     made = planned.program
     lowered = lower_program(made)
-    used = {node.mark for node in lowered.graph.nodes} - {"", HOST}
+    nodes = (each for node in lowered.graph.nodes for each in (node, *nodes_inside(node)))
+    used = {node.mark for node in nodes} - {"", HOST}
     devices = {one.name: device_text(one.device) for one in made.devices if one.name in used}
     return ProgramModel(lowered.graph, devices, _names(path, planned, lowered))
 

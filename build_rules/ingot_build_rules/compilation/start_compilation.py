@@ -95,7 +95,7 @@ def _of_program(
     from ingot_build_rules.compilation.from_text import TextCompilation
     from ingot_build_rules.compilation.stage_weights import StageWeights, read_weights
 
-    program = read_program(path)
+    program = read_program(path, options.targets)
     given = StageWeights() if weights is None else read_weights(weights)
     devices = device_options(configure(options.targets, program.devices))
     check_options(options, devices, path)

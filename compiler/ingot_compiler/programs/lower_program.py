@@ -22,6 +22,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.op_names import OP_NAMES
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
@@ -283,9 +284,8 @@ class _Lowering:
             found = yield self.value(branch, _Activation(activation, inner, is_branch=True))
             regions.append(inner.finish(_tensors(found, expression)))
             known.append(found)
-        source, mark = self.source(expression), self.mark(expression)
-        made = activation.builder.add_regions(
-            "if", [condition], regions, {"symbols": ()}, source, mark
+        made = activation.builder.add_regions(  # the host decides; what reads the result copies it
+            "if", [condition], regions, {"symbols": ()}, self.source(expression), HOST
         )
         return made[0] if isinstance(known[0], int) else _Items(made)
 

@@ -6,6 +6,8 @@ here: what a device means among others (``placement.configuration``).
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ingot_compiler.placement.configuration import HOST, Configuration
@@ -13,21 +15,74 @@ from ingot_compiler.placement.virtual_device import (
     ANY_ID,
     ANY_SCOPE,
     HOST_TYPE,
+    DeclaredDevice,
     VirtualDevice,
     default,
     join,
 )
 from ingot_compiler.programs.program import Program
+from ingot_compiler.programs.replace_devices import with_devices_replaced
+from ingot_runtime.format.plan import DEVICE_KINDS
+
+
+def own_devices(program: Program) -> dict[str, VirtualDevice]:
+    """The devices that a table declares, by name, with their ids: each entry that says which device
+    it is, and each other one whose kind there is and that none of these fits."""
+    found = {one.name: one.device for one in program.devices if is_placed(one.device)}
+    others = [one for one in program.devices if one.name not in found]
+    for one in sorted(others, key=lambda one: one.device.id == ANY_ID):
+        fits = any(join(_place(known), _place(one.device)) for known in found.values())
+        if one.device.device_type in DEVICE_KINDS and not fits:
+            found[one.name] = _numbered(one.device, found.values())
+    return found
+
+
+def _numbered(device: VirtualDevice, others: Iterable[VirtualDevice]) -> VirtualDevice:
+    """The device with its id, or the first one that no other of its kind has."""
+    taken = {other.id for other in others if other.device_type == device.device_type}
+    free = next(number for number in itertools.count() if number not in taken)
+    return device if device.id != ANY_ID else replace(device, id=free)
+
+
+def with_own_devices(
+    program: Program, target_of: Callable[[VirtualDevice], str] = lambda device: device.target
+) -> Program:
+    """The program whose table has the devices of its entries, with the targets that ``target_of``
+    gives those that have none; annotations and declarations follow."""
+    own = own_devices(program)
+    for name, device in own.items():
+        if device.device_type != HOST_TYPE and not device.target:
+            own[name] = replace(device, target=target_of(device))
+    entries = [(one, replace(one, device=own.get(one.name, one.device))) for one in program.devices]
+    whole = {old.device: new.device for old, new in entries if old != new}
+    if not whole:
+        return program
+    table = tuple(new for _, new in entries)
+    return replace(with_devices_replaced(program, whole), devices=table)
 
 
 def plan_configuration(program: Program) -> Configuration:
-    """The devices that a program declares; those of which a field is open are none.
+    """The devices that a program declares.
 
     Raises:
         UserError: the host or the default device is not declared, or two devices are one.
     """
-    devices = tuple(one for one in program.devices if is_placed(one.device))
-    return Configuration(devices, program.default)
+    own = own_devices(program)
+    default = program.default
+    asked = next((one.device for one in program.devices if one.name == default), None)
+    if default not in own and asked is not None:
+        default = next(
+            (name for name, known in own.items() if join(_place(known), _place(asked))), default
+        )
+    devices = tuple(DeclaredDevice(name, device) for name, device in own.items())
+    return Configuration(devices, default)
+
+
+def declaration(device: VirtualDevice) -> str:
+    """What to do where no device of a kind is declared."""
+    if device.device_type in DEVICE_KINDS:
+        return f'declare one: device "NAME" type "{device.device_type}"'
+    return f"name a kind out of {', '.join(DEVICE_KINDS)}"
 
 
 def is_placed(device: VirtualDevice) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.programs.infer_types import infer_types
-from ingot_compiler.programs.plan_devices import plan_configuration
+from ingot_compiler.programs.plan_devices import plan_configuration, with_own_devices
 from ingot_compiler.programs.planner.capture import capture
 from ingot_compiler.programs.planner.collect import collect
 from ingot_compiler.programs.planner.defaults import give_defaults
@@ -41,6 +41,7 @@ def plan(program: Program, configuration: Configuration | None = None) -> Plan:
             of.
         UserError: no host is declared.
     """
+    program = with_own_devices(program)
     configuration = configuration or plan_configuration(program)
     prepared = prepare(program)
     types = infer_types(prepared).types
