@@ -17,6 +17,7 @@ from dataclasses import field
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.placement.configuration import HOST, Configuration
 from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_compiler.programs.copyable import is_copyable
 from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
@@ -40,7 +41,6 @@ from ingot_compiler.programs.expressions import (
 from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import Operator, find_operator, is_source
 from ingot_compiler.programs.plan_devices import declaration
-from ingot_compiler.programs.planner.copyable import is_copyable
 from ingot_compiler.programs.planner.network import (
     Domain,
     FunctionDomain,
@@ -86,6 +86,7 @@ class _Collector:
     globals: dict[str, Domain] = field(default_factory=dict[str, Domain])
     annotated: set[Expression] = field(default_factory=set[Expression])
     copyable: dict[Type, bool] = field(default_factory=dict[Type, bool])
+    read_count: int = 0
 
     def declare(self, name: str) -> None:
         """Give a global function its cells before any call of it is looked at."""
@@ -134,7 +135,8 @@ class _Collector:
         """Ask for one device; cells of functions one by one, and never by a copy."""
         if isinstance(left, int) and isinstance(right, int):
             if left != right:
-                self.network.links.append(Link(left, right, kind, rule, expression))
+                link = Link(left, right, kind, rule, expression, self.read_count)
+                self.network.links.append(link)
             return
         for one, other in zip(_flat(left), _flat(right), strict=True):
             self.link(one, other, LinkKind.HARD, rule, expression)
@@ -154,6 +156,7 @@ class _Collector:
     ) -> None:
         """The operand is read where ``expected`` says, perhaps as a copy if ``soft`` allows it."""
         self.network.expected[parent, index] = expected
+        self.read_count += 1
         operand = parent.operands[index]
         if not is_source(operand):
             kind = self.kind_of(operand, soft)

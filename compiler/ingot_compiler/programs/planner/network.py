@@ -46,13 +46,15 @@ Domain = int | FunctionDomain
 @dataclass(frozen=True, slots=True)
 class Link:
     """Two cells, and why they belong together: ``rule`` is a part of a sentence about
-    ``expression``."""
+    ``expression``. ``position``: how many operands stand before it in the text, whether annotated
+    or not."""
 
     left: int
     right: int
     kind: LinkKind
     rule: str
     expression: Expression
+    position: int
 
 
 @dataclass(frozen=True, slots=True)

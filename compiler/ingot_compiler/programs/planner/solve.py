@@ -51,11 +51,11 @@ class _Parts:
     """Cells that any chain of links connects, with the links among them."""
 
     cells: set[int] = field(default_factory=set[int])
-    links: list[tuple[int, Link]] = field(default_factory=list[tuple[int, Link]])
+    links: list[Link] = field(default_factory=list[Link])
 
 
 def _regions(network: Network, soft: list[Link], solution: Solution) -> Iterator[_Parts]:
-    """The connected parts of the network, each with its links by position."""
+    """The connected parts of the network, each with its links in their order."""
     connected: Classes[bool] = Classes(open_label=True, join=lambda one, _: one)
     for _ in range(network.cell_count):
         connected.add()
@@ -65,20 +65,20 @@ def _regions(network: Network, soft: list[Link], solution: Solution) -> Iterator
     for link in soft:
         connected.merge(link.left, link.right)
     parts: dict[int, _Parts] = {}
-    for position, link in enumerate(soft):
+    for link in soft:
         part = parts.setdefault(connected.find(link.left), _Parts())
         part.cells |= {link.left, link.right}
-        part.links.append((position, link))
+        part.links.append(link)
     yield from parts.values()
 
 
 def _solve_region(part: _Parts, solution: Solution) -> None:
     if _all_join(part, solution):
-        for _, link in part.links:
+        for link in part.links:
             assert solution.merge(link)
         return
     choice = choose_copies(_region(part, solution))
-    for index, (_, link) in enumerate(part.links):
+    for index, link in enumerate(part.links):
         _apply(link, index, choice, solution)
 
 
@@ -117,8 +117,9 @@ def _region(part: _Parts, solution: Solution) -> CopyRegion:
     numbers = {
         cell: keys[solution.places.find(cell), solution.scopes.find(cell)] for cell in part.cells
     }
-    for position, link in part.links:
-        region.links.append((numbers[link.left], numbers[link.right], link.kind, position))
+    for link in part.links:
+        ends = numbers[link.left], numbers[link.right]
+        region.links.append((*ends, link.kind, link.position))
     for group in (0, 1):
         first: dict[int, int] = {}
         for key, number in keys.items():
