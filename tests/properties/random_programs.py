@@ -141,8 +141,8 @@ class RandomProgram:
         """Bindings, then a tensor."""
         lets: list[tuple[Variable, Expression]] = []
         for _ in range(self.random.randrange(4)):
-            kind = self.random.randrange(8)
-            if kind == 0 and depth > 0:
+            kind = self.random.randrange(9)
+            if kind in (0, 8) and depth > 0:
                 variable = self.variable("f")
                 lets.append((variable, self.function_value(scope, depth - 1)))
                 scope.functions.append(variable)
@@ -186,8 +186,8 @@ class RandomProgram:
 
     def plain(self, scope: Scope, depth: int) -> Expression:
         """A call, a choice, an item."""
-        kind = self.random.randrange(12)
-        if kind == 0 and scope.functions:
+        kind = self.random.randrange(13)
+        if kind in (0, 12) and scope.functions:
             arguments = self.tensor(scope, depth - 1), self.tensor(scope, depth - 1)
             return FunctionCall(self.random.choice(scope.functions), arguments)
         if kind == 1 and scope.conditions:

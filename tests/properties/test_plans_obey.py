@@ -1,5 +1,5 @@
-"""Plans do what their programs say, on random programs: annotated calls are on their devices, and
-declaring what was planned changes nothing."""
+"""Plans do what their programs say, on random programs: annotated calls are on their devices,
+declaring what was planned changes nothing, and an altered plan is refused unless it is one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.properties.altered_plans import altered
 from tests.properties.random_programs import RandomProgram
 from tests.properties.test_planner_properties import planned_or_none
-from tests.unit.program_harness import canonical
+from tests.unit.program_harness import canonical, check_same_results
 
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
@@ -28,6 +29,7 @@ from ingot_compiler.programs.planner.network import result_cell
 from ingot_compiler.programs.planner.plan import Plan, plan
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
+from ingot_compiler.programs.verify_plan import find_plan_problems
 from ingot_compiler.programs.walk import post_order, rebuild
 
 SAMPLE, ALL = 200, 5_000
@@ -159,3 +161,28 @@ def test_monotonicity_sample() -> None:
 def test_monotonicity_all() -> None:
     """The same for 5,000 programs."""
     check_many(ALL, check_monotonic)
+
+
+def check_altered(made: Plan) -> int:
+    """An altered plan is refused by the checker, or does on separate memories what the program
+    does, whatever the inputs are; how many are refused."""
+    random, refused = Random(0), 0
+    for _ in range(4):
+        program = altered(made.program, random)
+        if list(find_plan_problems(program)):
+            refused += 1
+        else:
+            for seed in range(3):
+                check_same_results(made.prepared, program, seed)
+    return refused
+
+
+def test_altered_plans_sample() -> None:
+    """The checker accepts no plan that reads what is on another device."""
+    check_many(SAMPLE, check_altered)
+
+
+@pytest.mark.slow
+def test_altered_plans_all() -> None:
+    """The same for the plans of 5,000 programs."""
+    check_many(ALL, check_altered)

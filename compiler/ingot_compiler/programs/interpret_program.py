@@ -25,7 +25,7 @@ from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.configuration import HOST
-from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
+from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
 from ingot_compiler.programs.expressions import (
     Construct,
     DeviceCopy,
@@ -47,6 +47,7 @@ from ingot_compiler.programs.expressions import (
     WriteReference,
 )
 from ingot_compiler.programs.infer_types import infer_types
+from ingot_compiler.programs.kernel_scopes import kernel_operand
 from ingot_compiler.programs.memories import Memories, Tensor, require_device
 from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.program import Program
@@ -186,6 +187,10 @@ class _Interpreter:
             where = value.device if operator.on_host else where  # sizes are known everywhere
             arguments.append(self.memories.load(value, where, call))
         result = self.computed(call, arguments)
+        if operator.on_attribute and self.devices is not None:
+            name = attribute_str(dict(call.attributes), "device")
+            asked = next(one.device for one in self.program.devices if one.name == name)
+            require_device(device, join(asked, device) or asked, call)
         return self.stored(result, self.host if operator.on_host else device)
 
     def computed(self, call: OperatorCall, arguments: Sequence[Array]) -> Array | tuple[Array, ...]:
@@ -259,7 +264,9 @@ class _Interpreter:
         activation = Activation(closure.activation)
         for parameter, value in zip(closure.function.parameters, arguments, strict=True):
             assert isinstance(value, Tensor)
-            array = self.memories.load(value, value.device, caller)
+            wanted = kernel_operand(parameter.device, self.device(caller), value.device)
+            where = value.device if self.devices is None else wanted
+            array = self.memories.load(value, where, caller)
             activation.values[parameter] = inside.memories.store(array, UNCONSTRAINED)
         result = finish(inside.value(closure.function.body, activation))
         assert isinstance(result, Tensor)

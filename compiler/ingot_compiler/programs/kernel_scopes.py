@@ -1,7 +1,7 @@
 """Memory scopes of a kernel: what its buffers ask for, and a kernel whose buffers take others.
 
-In: a kernel. Out: one scope for each parameter and for the result; a kernel with given scopes. Not
-done here: which scopes are wanted (the planner).
+In: a kernel. Out: one scope for each parameter and for the result; a kernel with given scopes; where
+a kernel reads an operand. Not done here: which scopes are wanted (the planner).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.placement.virtual_device import VirtualDevice, join
 from ingot_compiler.programs.program import Alias, KernelBuffer, ProgramKernel
 from ingot_compiler.programs.types import TupleType, Type
 
@@ -50,6 +51,15 @@ def with_scopes(kernel: ProgramKernel, scopes: Sequence[str]) -> ProgramKernel:
         known[alias.name] = known[alias.of]
         aliases.append(replace(alias, memory_scope=known[alias.of]))
     return replace(kernel, buffers=tuple(buffers), aliases=tuple(aliases))
+
+
+def kernel_operand(
+    declared: VirtualDevice, call: VirtualDevice, found: VirtualDevice
+) -> VirtualDevice:
+    """Where a kernel reads an operand that is on ``found``: where its parameter is declared, else
+    on the device of its call, in any memory scope."""
+    place = declared if declared.device_type else replace(call, memory_scope="")
+    return join(place, found) or place
 
 
 def _groups(kernel: ProgramKernel) -> list[list[KernelBuffer]]:

@@ -1,16 +1,23 @@
 """Checks that a planned program can run on devices with separate memories.
 
 In: a program. Out: problems; none means that every operator reads its own device, and that every
-crossing is a copy. Not done here: planning; this shares no code with the planner.
+crossing is a copy, whatever the inputs are. Not done here: planning; this shares no code with the
+planner.
+
+What a run on separate memories asks of values (``interpret_program``), this asks of expressions: a
+value that is no function is on the device of its expression, and every function that a call may
+reach (``function_flow``) has parameters and a result where the call has its arguments and itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
+from ingot_compiler.ir.attributes import attribute_str
 from ingot_compiler.placement.configuration import HOST
-from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
+from ingot_compiler.programs.copyable import is_copyable
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
@@ -23,99 +30,119 @@ from ingot_compiler.programs.expressions import (
     OperatorCall,
     Variable,
 )
-from ingot_compiler.programs.kernel_scopes import get_scopes
+from ingot_compiler.programs.function_flow import function_flow
+from ingot_compiler.programs.infer_types import infer_types
+from ingot_compiler.programs.kernel_scopes import get_scopes, kernel_operand
 from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.program import Program, ProgramKernel
 from ingot_compiler.programs.recover_devices import PlanProblem, recover_devices
+from ingot_compiler.programs.types import FunctionType, Type
+from ingot_runtime.lazy_dataclass import dataclass
 
 
 def find_plan_problems(program: Program) -> Iterator[PlanProblem]:
     """What does not hold in a plan."""
     found = recover_devices(program)
     yield from found.problems
-    host = next(one.device for one in program.devices if one.name == HOST)
-    functions: dict[Expression, FunctionLiteral] = {}
+    check = _Check(program, found.devices)
     for expression in found.devices:
-        if isinstance(expression, LetIn) and isinstance(expression.value, FunctionLiteral):
-            functions[expression.variable] = expression.value
-        elif isinstance(expression, GlobalReference):
-            functions[expression] = program.functions[expression.name]
-    for expression in found.devices:
-        for rule, wanted, got in _rules(expression, found.devices, functions, program, host):
+        for rule, wanted, got in check.rules(expression):
             if wanted != got:
                 yield PlanProblem(expression, rule, str(wanted), str(got))
 
 
-_Rule = tuple[str, VirtualDevice, VirtualDevice]
+_Rule = tuple[str, VirtualDevice | str, VirtualDevice | str]
+"""What, the device that is wanted, the device that is there."""
 
 
-def _rules(
-    expression: Expression,
-    devices: Mapping[Expression, VirtualDevice],
-    functions: Mapping[Expression, FunctionLiteral],
-    program: Program,
-    host: VirtualDevice,
-) -> Iterator[_Rule]:
-    """(what, the device that is wanted, the device that is there)."""
-    own = devices[expression]
-    match expression:
-        case FunctionLiteral() if expression.primitive:
-            return
-        case FunctionLiteral() | OnDevice():
-            body = devices[expression.operands[0]]
-            yield "the body is where the whole is", own, body
-        case LetIn():
-            yield "the body is where the whole is", own, devices[expression.body]
-        case DeviceCopy():
-            yield "a copy ends where it is read", own, expression.destination
-            yield "a copy begins where its value is", expression.source, devices[expression.value]
-        case OperatorCall():
-            yield from _operator_rules(expression, devices, host)
-        case FunctionCall():
-            yield from _call_rules(expression, devices, functions)
-        case KernelCall():
-            yield from _kernel_rules(expression, devices, program.kernels[expression.kernel])
-        case Variable() | GlobalReference():
-            return
-        case _:
-            for operand in expression.operands:
-                yield "a part is where the whole is", own, devices[operand]
+@dataclass(slots=True)
+class _Check:
+    program: Program
+    devices: Mapping[Expression, VirtualDevice]
+    table: Mapping[str, VirtualDevice] = field(init=False)
+    flow: Mapping[Expression, tuple[FunctionLiteral, ...]] = field(init=False)
+    types: Mapping[Expression, Type] = field(init=False)
 
+    def __post_init__(self) -> None:
+        self.table = {one.name: one.device for one in self.program.devices}
+        self.flow = function_flow(self.program)
+        self.types = infer_types(self.program).types
 
-def _operator_rules(
-    call: OperatorCall, devices: Mapping[Expression, VirtualDevice], host: VirtualDevice
-) -> Iterator[_Rule]:
-    operator = find_operator(call.operator)
-    assert operator is not None
-    if operator.on_host:
-        yield "the result is on the host", host, devices[call]
-    for index, argument in enumerate(call.arguments):
-        if index in operator.host_operands:
-            yield f"operand {index} is on the host", host, devices[argument]
-        elif not operator.on_host:
-            yield f"operand {index} is where the call is", devices[call], devices[argument]
+    def rules(self, expression: Expression) -> Iterator[_Rule]:
+        """What holds of one expression in a plan."""
+        own = self.devices[expression]
+        if isinstance(self.types[expression], FunctionType):
+            for function in self.flow.get(expression, ()):
+                if not function.primitive:
+                    yield "a function is where its result is", function.device, own
+        match expression:
+            case FunctionLiteral() if expression.primitive:
+                return
+            case FunctionLiteral() | OnDevice():
+                body = self.devices[expression.operands[0]]
+                yield "the body is where the whole is", own, body
+            case LetIn():
+                yield "the body is where the whole is", own, self.devices[expression.body]
+                yield from self.let(expression)
+            case DeviceCopy():
+                yield from self.copy(expression)
+            case OperatorCall():
+                yield from self.operator(expression)
+            case FunctionCall():
+                yield from self.call(expression)
+            case KernelCall():
+                kernel = self.program.kernels[expression.kernel]
+                yield from _kernel_rules(expression, self.devices, kernel)
+            case Variable() | GlobalReference():
+                return
+            case _:
+                for operand in expression.operands:
+                    yield "a part is where the whole is", own, self.devices[operand]
 
+    def let(self, let: LetIn) -> Iterator[_Rule]:
+        """A variable may say its device, which is that of its value."""
+        if not let.variable.device.is_open:
+            name = let.variable.name
+            yield f"%{name} is declared", let.variable.device, self.devices[let.value]
 
-def _call_rules(
-    call: FunctionCall,
-    devices: Mapping[Expression, VirtualDevice],
-    functions: Mapping[Expression, FunctionLiteral],
-) -> Iterator[_Rule]:
-    """Arguments are checked where the function is known by its name; elsewhere at run time."""
-    yield "the result is where the call is", devices[call], devices[call.callee]
-    function = functions.get(call.callee)
-    if isinstance(call.callee, FunctionLiteral):
-        function = call.callee
-    if function is None:
-        return
-    if function.primitive:
-        place = replace(devices[call], memory_scope="")
+    def copy(self, copy: DeviceCopy) -> Iterator[_Rule]:
+        """From where the value is to where it is read; a value that is made of tensors."""
+        yield "a copy ends where it is read", self.devices[copy], copy.destination
+        yield "a copy begins where its value is", copy.source, self.devices[copy.value]
+        type_ = self.types[copy.value]
+        if not is_copyable(type_, self.program.data):
+            yield "what is copied is made of tensors", "tensors", str(type_)
+
+    def operator(self, call: OperatorCall) -> Iterator[_Rule]:
+        """One device, but for sizes, and for results that are elsewhere by the operator's rule."""
+        operator = find_operator(call.operator)
+        assert operator is not None
+        own, host = self.devices[call], self.table.get(HOST, UNCONSTRAINED)
+        if operator.on_host:
+            yield "the result is on the host", host, own
+        if operator.on_attribute:
+            name = attribute_str(dict(call.attributes), "device")
+            asked = self.table.get(name, UNCONSTRAINED)
+            yield "the result is where the call says", join(asked, own) or asked, own
         for index, argument in enumerate(call.arguments):
-            found = replace(devices[argument], memory_scope="")
-            yield f"argument {index} is on the device of its kernel", place, found
-        return
-    for parameter, argument in zip(function.parameters, call.arguments, strict=True):
-        yield f"the argument for %{parameter.name}", parameter.device, devices[argument]
+            if index in operator.host_operands:
+                yield f"operand {index} is on the host", host, self.devices[argument]
+            elif not operator.on_host:
+                yield f"operand {index} is where the call is", own, self.devices[argument]
+
+    def call(self, call: FunctionCall) -> Iterator[_Rule]:
+        """As every function has it that the callee may be."""
+        own = self.devices[call]
+        yield "the result is where the call is", own, self.devices[call.callee]
+        for function in self.flow.get(call.callee, ()):
+            arguments = [self.devices[argument] for argument in call.arguments]
+            if not function.primitive:
+                yield "the result is where the call is", own, function.device
+            for parameter, found in zip(function.parameters, arguments, strict=True):
+                wanted = parameter.device
+                if function.primitive:
+                    wanted = kernel_operand(parameter.device, own, found)
+                yield f"the argument for %{parameter.name}", wanted, found
 
 
 def _kernel_rules(
