@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _set_environment() -> None:
     # Commands under test share a cache: no process of the test run compiles what another one has
     # compiled.
+    os.environ.pop("INGOT_CACHE_MAX", None)
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
     # And a key: the user's own is nobody's business.
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")

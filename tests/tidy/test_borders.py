@@ -73,7 +73,7 @@ ONLY_IN = {
 }
 # module -> what it reads of the environment, and why no result depends on it
 READS_ENVIRONMENT = {
-    "ingot_build_rules.workspace.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is",
+    "ingot_build_rules.workspace.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME, INGOT_CACHE_MAX: the cache",
     "ingot_build_rules.workspace.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
     "ingot_build_rules.cli.entry": "OPENBLAS_NUM_THREADS: set to one thread where the user has not set it",
     "ingot_build_rules.cli.terminal": "TERM, NO_COLOR, CI: whether progress moves and is more than plain text",

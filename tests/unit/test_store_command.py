@@ -62,11 +62,12 @@ def test_gc(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert text.startswith("would come from ")
     assert "kept by root dist/a.ingot  1 records" in text
-    assert "more than 0 B: roots keep the rest" in text
+    assert "missed 0 B: bundles that are present need the rest" in text
     cache = Cache(folder)
     cache.roots.remove("dist/a.ingot")
     cache.close()
     dry = report(capsys, "gc", "--max", "0", "--cache", folder, "--dry-run")
+    assert (dry["max_bytes"], dry["is_reached"]) == (0, True)
     assert report(capsys, "stat", "--cache", folder)["record_count"] == 1
     done = report(capsys, "gc", "--max", "0", "--cache", folder)
     assert done == dry | {"dry_run": False}

@@ -21,6 +21,7 @@ from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.survey import Kept, RecordEntry, Survey, take_survey
+from ingot_artifacts.store.tally import Tally, set_tally
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -51,7 +52,11 @@ class _Plan:
 
 
 def gc(
-    cache: Cache, max_size_bytes: int, dry_run: bool = False, wait_seconds: float = 0
+    cache: Cache,
+    max_size_bytes: int,
+    dry_run: bool = False,
+    wait_seconds: float = 0,
+    limit_bytes: int = 0,
 ) -> CollectReport:
     """Bring a cache down to ``max_size_bytes``, as far as its roots allow.
 
@@ -60,6 +65,7 @@ def gc(
         max_size_bytes: 0 or more.
         dry_run: only say what would be done, as of this moment.
         wait_seconds: for a build that runs to end.
+        limit_bytes: a cache that has no more than this forgets nothing.
 
     Raises:
         CacheInUseError: a build runs.
@@ -71,11 +77,13 @@ def gc(
     _check_roots(cache)
     with nullcontext() if dry_run else cache.leases.alone(wait_seconds):
         survey = take_survey(cache)
-        plan = _plan(survey, max_size_bytes, time.time())
+        goal_bytes = max_size_bytes if survey.size_bytes > limit_bytes else survey.size_bytes
+        plan = _plan(survey, goal_bytes, time.time())
         leftovers = _leftovers(cache)
         leftover_bytes = sum(map(_size_bytes, leftovers))
         if not dry_run:
             _carry_out(cache, plan, leftovers)
+            _settle(cache, plan.size_bytes, limit_bytes)
     return _report(survey, plan, leftover_bytes)
 
 
@@ -135,6 +143,16 @@ def _carry_out(cache: Cache, plan: _Plan, leftovers: list[str]) -> None:
                 shutil.rmtree(path)
             else:
                 os.unlink(path)
+    except OSError as error:
+        raise output_error(cache.path, str(error.filename or cache.folder), error) from error
+
+
+def _settle(cache: Cache, size_bytes: int, limit_bytes: int) -> None:
+    """Note what is left, and whether that is more than the limit: last, so that who is stopped
+    before leaves a sum that is too large."""
+    missed_bytes = limit_bytes if size_bytes > limit_bytes else 0
+    try:
+        set_tally(cache.folder, Tally(size_bytes, missed_bytes, size_bytes))
     except OSError as error:
         raise output_error(cache.path, str(error.filename or cache.folder), error) from error
 

@@ -20,6 +20,7 @@ from ingot_artifacts.errors import ArtifactError, read_only_error
 from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import Identity, blob_path, read_whole, write_atomically
 from ingot_artifacts.store.quarantine import set_aside
+from ingot_artifacts.store.tally import add_size
 
 # The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is
 # none.
@@ -80,6 +81,7 @@ class FolderBlobs:
         if self._read_only:
             raise read_only_error(self._folder)
         path = blob_path(self._folder, digest)
+        add_size(self._folder, content.nbytes)
         try:
             try:
                 write_atomically(self._folder, path, content)

@@ -27,6 +27,7 @@ from ingot_artifacts.store.index_disk import IndexDisk, IndexRowError, is_key, r
 from ingot_artifacts.store.index_layer import Row
 from ingot_artifacts.store.index_schema import FAILURES, SETTINGS, is_sound, prepare
 from ingot_artifacts.store.quarantine import set_aside
+from ingot_artifacts.store.tally import add_size
 
 _WAIT_SECONDS = 60
 _TOUCH_SECONDS = 3600
@@ -173,6 +174,7 @@ class IndexDatabase:
         self._cache.close()
 
     def _write(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        add_size(self._folder, sum(len(content) for _, content in rows))
         try:
             with self._cache.transact():
                 for key, content in rows:

@@ -63,6 +63,12 @@ class Roots:
             return False
         return True
 
+    def forget_gone(self) -> None:
+        """Forget the roots of files that are gone: a bundle that is not there keeps nothing."""
+        for root in self.roots():
+            if os.path.isabs(root.name) and not os.path.exists(root.name):
+                self.remove(root.name)
+
     def roots(self) -> tuple[Root, ...]:
         """Return all roots, sorted by name; damaged ones are left out."""
         found = [_read(path) for path in self._files()]

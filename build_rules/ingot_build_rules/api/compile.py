@@ -28,7 +28,7 @@ from ingot_build_rules.compilation.open_build import BuildSettings
 from ingot_build_rules.compilation.options import Shapes, make_options
 from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.compilation.tuning_file import read_tuning
-from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
@@ -132,4 +132,10 @@ def _settings(
 ) -> BuildSettings:
     folder = cache_folder(None if cache is None else os.fspath(cache))
     processes = read_count("workers", workers, 1)
-    return BuildSettings(folder, cache_trust(shared=shared), jobs=processes, plugins=plugins)
+    return BuildSettings(
+        folder,
+        cache_trust(shared=shared),
+        jobs=processes,
+        plugins=plugins,
+        max_bytes=cache_max_bytes(),
+    )

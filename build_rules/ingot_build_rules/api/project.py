@@ -55,7 +55,11 @@ class Project(DeclaredProject):
             test that failed, unless ``keep_going``: then each result in the report has its own.
         """
         from ingot_build_rules.workspace.build_request import BuildRequest
-        from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
+        from ingot_build_rules.workspace.cache_folder import (
+            cache_trust,
+            project_cache_folder,
+            project_cache_max_bytes,
+        )
         from ingot_build_rules.workspace.open_workspace import loaded_project
         from ingot_build_rules.workspace.run_build import run_build
 
@@ -72,6 +76,7 @@ class Project(DeclaredProject):
             frozen=frozen,
             rehash=rehash,
             allow_outside=allow_outside,
+            cache_max_bytes=project_cache_max_bytes(loaded, folder, None),
         )
         report = run_build(loaded, request)
         errors = _told_errors(report)

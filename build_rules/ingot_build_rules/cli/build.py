@@ -24,7 +24,11 @@ from ingot_build_rules.cli.build_report import (
 )
 from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
+from ingot_build_rules.workspace.cache_folder import (
+    cache_trust,
+    project_cache_folder,
+    project_cache_max_bytes,
+)
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
@@ -136,8 +140,9 @@ def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: T
 def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildRequest:
     from ingot_build_rules.workspace.build_request import BuildRequest
 
+    folder = project_cache_folder(loaded, arguments.cache, allow_outside=arguments.allow_outside)
     return BuildRequest(
-        project_cache_folder(loaded, arguments.cache, allow_outside=arguments.allow_outside),
+        folder,
         cache_trust(shared=arguments.cache_shared, writes=not arguments.dry_run),
         tuple(arguments.words),
         jobs=arguments.jobs,
@@ -154,6 +159,7 @@ def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildReque
         depfile=arguments.depfile,
         makeflags=makeflags(),
         allow_outside=arguments.allow_outside,
+        cache_max_bytes=project_cache_max_bytes(loaded, folder, arguments.cache_max),
     )
 
 

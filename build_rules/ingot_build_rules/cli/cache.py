@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ingot_build_rules.cli import cache_report as report
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.failure import FailedCommand
-from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_build_rules.compilation.cache_size import NO_LIMIT
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
@@ -61,10 +62,14 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _stat(cache: Cache, arguments: argparse.Namespace) -> int:
+    from ingot_artifacts.store.limit import limit_bytes
     from ingot_artifacts.store.stats import stat
 
     found = stat(cache)
-    values, lines = report.stat_values(cache.path, found), report.stat_lines(cache.path, found)
+    given = cache_max_bytes()
+    limit = None if given == NO_LIMIT else limit_bytes(cache.path, found.size_bytes, given)
+    values = report.stat_values(cache.path, found, limit)
+    lines = report.stat_lines(cache.path, found, limit)
     console.print_report(values, lines, as_json=arguments.json)
     return 0
 
@@ -73,11 +78,9 @@ def _gc(cache: Cache, arguments: argparse.Namespace) -> int:
     from ingot_artifacts.store.collect import gc
 
     if not arguments.dry_run:
-        for root in cache.roots.roots():  # a bundle that is gone keeps nothing any more
-            if os.path.isabs(root.name) and not os.path.exists(root.name):
-                cache.roots.remove(root.name)
+        cache.roots.forget_gone()
     found = gc(cache, arguments.max, arguments.dry_run, arguments.wait or 0)
-    values = report.collect_values(cache.path, found, dry_run=arguments.dry_run)
+    values = report.collect_values(cache.path, found, arguments.max, dry_run=arguments.dry_run)
     lines = report.collect_lines(found, arguments.max, dry_run=arguments.dry_run)
     console.print_report(values, lines, as_json=arguments.json)
     return 0

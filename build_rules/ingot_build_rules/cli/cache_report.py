@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.bundles_in_cache import CachedBundle
 
 
-def stat_values(path: str, found: CacheStats) -> dict[str, object]:
-    """Return how much is in the cache at ``path``, by rule."""
+def stat_values(path: str, found: CacheStats, limit_bytes: int | None) -> dict[str, object]:
+    """Return how much is in the cache at ``path``, by rule, and how much may be."""
     return {
         "cache": path,
         "record_count": found.record_count,
         "blob_count": found.blob_count,
         "size_bytes": found.size_bytes,
+        "limit_bytes": limit_bytes,
         "unreachable_bytes": found.unreachable_bytes,
         "quarantine_count": found.quarantine_count,
         "root_count": found.root_count,
@@ -44,11 +45,12 @@ def _rule_values(item: RuleStats) -> dict[str, int]:
     }
 
 
-def stat_lines(path: str, found: CacheStats) -> list[str]:
+def stat_lines(path: str, found: CacheStats, limit_bytes: int | None) -> list[str]:
     """Return the same, for people."""
     rows = [
         ("cache", path),
         ("size", format_bytes(found.size_bytes)),
+        ("limit", "none" if limit_bytes is None else format_bytes(limit_bytes)),
         ("records", str(found.record_count)),
         ("blobs", str(found.blob_count)),
         ("unreachable", format_bytes(found.unreachable_bytes)),
@@ -65,11 +67,16 @@ def _rule_row(item: RuleStats) -> tuple[str, ...]:
     return (item.rule or "-", *counts, format_bytes(item.blob_bytes))
 
 
-def collect_values(path: str, found: CollectReport, *, dry_run: bool) -> dict[str, object]:
-    """Return what a collection has forgotten and kept."""
+def collect_values(
+    path: str, found: CollectReport, max_bytes: int, *, dry_run: bool
+) -> dict[str, object]:
+    """Return what a collection has forgotten and kept; ``max_bytes``: the size that was asked
+    for."""
     return {
         "cache": path,
         "dry_run": dry_run,
+        "max_bytes": max_bytes,
+        "is_reached": found.size_bytes_after <= max_bytes,
         "before": {
             "record_count": found.record_count_before,
             "blob_count": found.blob_count_before,
@@ -105,7 +112,8 @@ def collect_lines(found: CollectReport, max_bytes: int, *, dry_run: bool) -> lis
         size = format_bytes(kept.size_bytes)
         lines.append(f"kept by root {kept.root.name}  {len(kept.keys)} records  {size}")
     if found.size_bytes_after > max_bytes:
-        lines.append(f"more than {format_bytes(max_bytes)}: roots keep the rest")
+        missed = f"missed {format_bytes(max_bytes)}: bundles that are present need the rest"
+        lines.append(f"{missed}; remove some, or build fewer")
     return lines
 
 

@@ -22,7 +22,7 @@ from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.compilation.kind_of_file import check_model_kind
 from ingot_build_rules.compilation.program_suffix import PROGRAM
-from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport
@@ -186,6 +186,8 @@ def _settings(
         makeflags=makeflags(),
         warn=lambda text: observe(Message("warning", text)),
         plugins=plugins,
+        max_bytes=cache_max_bytes(arguments.cache_max),
+        tell=lambda text: observe(Message("note", text)),
     )
 
 

@@ -14,7 +14,7 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.usage import profiles, unique
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_build_rules.compilation.program_suffix import is_program
-from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
             with opened(bundle) as source:
                 require_own_weights(source, "what is exported stands alone")
     trust = cache_trust(shared=arguments.cache_shared)
-    settings = BuildSettings(cache_folder(arguments.cache), trust)
+    settings = BuildSettings(
+        cache_folder(arguments.cache), trust, max_bytes=cache_max_bytes(), tell=console.print_note
+    )
     with open_build(settings) as build:
         made = kind.write(build, arguments.bundle, arguments.output, _choices(arguments))
     seconds = time.perf_counter() - started

@@ -23,6 +23,7 @@ EXIT_CODES = (
 )
 _ENVIRONMENT = (
     ("INGOT_CACHE", "the folder of the cache"),
+    ("INGOT_CACHE_MAX", "what the cache may take, such as 50GB; none for no limit"),
     ("XDG_CACHE_HOME", "without INGOT_CACHE, the cache is the folder ingot in this one"),
     ("MAKEFLAGS", "below a make with -j, its job slots are shared"),
     ("NO_COLOR, TERM, CI", "with NO_COLOR, CI or TERM=dumb, progress is plain lines"),

@@ -122,5 +122,12 @@ CACHES = (
         repeats=True,
     ),
     Option("--read-only", "take results from the cache, leave none there"),
+    Option(
+        "--cache-max",
+        "what the cache may take, such as 50GB, or none (default: $INGOT_CACHE_MAX, 20GB and no "
+        "more than it leaves free)",
+        "SIZE",
+        "cache-max",
+    ),
 )
-"""The same, caches below it, and whether anything is left in it."""
+"""The same, caches below it, whether anything is left in it, and how large it may be."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind
-from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _build(
             policy=policy,
             observers=observers,
             plugins=plugins,
+            max_bytes=cache_max_bytes(),
+            tell=console.print_note,
         )
         yield stack.enter_context(open_build(settings))
 

@@ -71,13 +71,19 @@ def _compiled(arguments: argparse.Namespace, output: str) -> str:
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.start_compilation import start_compilation
-    from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+    from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 
     target, folder = arguments.target or "native", cache_folder(arguments.cache)
     doing = f"{arguments.bundle} for {target}, over the cache {folder}, into a temporary bundle"
     console.print_lines(f"compiling {doing}", file=sys.stderr, flush=True)
     trust = cache_trust(shared=arguments.cache_shared)
-    settings = BuildSettings(folder, trust, jobs=usable_cpu_count())
+    settings = BuildSettings(
+        folder,
+        trust,
+        jobs=usable_cpu_count(),
+        max_bytes=cache_max_bytes(),
+        tell=console.print_note,
+    )
     started = time.perf_counter()
     with open_build(settings) as build:
         start_compilation(build, arguments.bundle, make_options([target])).save(output)

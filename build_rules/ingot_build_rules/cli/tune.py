@@ -115,14 +115,20 @@ def _compiled(
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.start_compilation import start_compilation
     from ingot_build_rules.rules.tuning_option import ALL_LAYERS, TuningOption
-    from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
+    from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 
     (target,) = subject.options.targets
     wishes: dict[str, TuningOption | None] = {"": None}
     for method in methods:
         wishes[method] = TuningOption(target, ((ALL_LAYERS, method),))
     trust = cache_trust(shared=arguments.cache_shared)
-    settings = BuildSettings(cache_folder(arguments.cache), trust, jobs=usable_cpu_count())
+    settings = BuildSettings(
+        cache_folder(arguments.cache),
+        trust,
+        jobs=usable_cpu_count(),
+        max_bytes=cache_max_bytes(),
+        tell=console.print_note,
+    )
     paths: dict[str, str] = {}
     with open_build(settings) as build:
         for method, tuning in wishes.items():

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from ingot_build_rules.cli import options
 from ingot_build_rules.cli.options import Argument, Option
 from ingot_build_rules.cli.verbs import Verb, examples_text
+from ingot_build_rules.compilation.cache_size import read_cache_max, read_cache_size
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.size_option import size_bytes
 
@@ -234,6 +235,22 @@ def share(text: str) -> float:
     return value
 
 
+def cache_size(text: str) -> int:
+    """Read a size of a cache, which says its unit."""
+    return _told(read_cache_size(text), "a size with its unit such as 5GB, 500MB or 2GiB", text)
+
+
+def cache_max(text: str) -> int:
+    """Read what a cache may take: ``20GB``, ``none``."""
+    return _told(read_cache_max(text), "a size with its unit such as 20GB, or none", text)
+
+
+def _told(found: int | None, expected: str, text: str) -> int:
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+    return found
+
+
 def _default(option: Option) -> object:
     if option.kind == "jobs":
         return options.usable_cpu_count()
@@ -241,6 +258,8 @@ def _default(option: Option) -> object:
 
 
 READERS: dict[str, Callable[[str], object]] = {
+    "cache-max": cache_max,
+    "cache-size": cache_size,
     "count": positive,
     "device": device,
     "jobs": positive,

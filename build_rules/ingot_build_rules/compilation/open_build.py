@@ -17,6 +17,7 @@ from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.folder_layer import open_layer
 from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.trust import Trust
+from ingot_build_rules.compilation.limit_keeper import LimitKeeper
 from ingot_build_rules.compilation.own_code import (
     PACKAGE_FOLDERS,
     code_digests,
@@ -51,7 +52,9 @@ class BuildSettings:
     file. ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when
     it cannot be had. ``lint``: run everything again, in this process, and fail what reads a file
     that its key does not know of. ``history``: rule -> seconds of one action in past builds.
-    ``plugins``: those that the user has named: no other code from outside ever runs."""
+    ``plugins``: those that the user has named: no other code from outside ever runs.
+    ``max_bytes``: what the first cache may take, None for the default; ``tell`` is told when it was
+    made smaller for that."""
 
     cache_folder: str
     trust: Trust
@@ -67,6 +70,8 @@ class BuildSettings:
     lint: bool = False
     history: Mapping[str, float] = field(default_factory=dict[str, float])
     plugins: tuple[PluginOption, ...] = ()
+    max_bytes: int | None = None
+    tell: Callable[[str], None] = lambda _: None
 
 
 @contextmanager
@@ -108,6 +113,8 @@ def _opened_cache(settings: BuildSettings) -> Generator[Cache]:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-"))
         cache = Cache(folder, [open_layer(path, trust) for path in lower], trust=trust)
         stack.callback(cache.close)
+        if not settings.read_only:
+            stack.push(LimitKeeper(cache, settings.max_bytes, settings.tell))
         stack.enter_context(cache.building(settings.waiting))
         yield cache
 

@@ -128,12 +128,14 @@ class ExportSpec:
 class ProjectModel:
     """All that a project declares, defaults filled in; each list is sorted by name.
 
-    ``cache``: the cache folder, None for the user's own. ``default_targets``: what is built when
+    ``cache``: the cache folder, None for the user's own; ``cache_max``: what it may take, as the
+    file says it. ``default_targets``: what is built when
     nothing is named; empty for everything.
     """
 
     name: str = ""
     cache: str | None = None
+    cache_max: str | None = None
     default_targets: tuple[str, ...] = ()
     targets: tuple[TargetSpec, ...] = ()
     models: tuple[ModelSpec, ...] = ()

@@ -22,6 +22,7 @@ def plain(project: ProjectModel) -> dict[str, Any]:
     return {
         "name": project.name,
         "cache": project.cache,
+        "cache_max": project.cache_max,
         "default_targets": list(project.default_targets),
         "targets": {spec.name: spec.text for spec in project.targets},
         "models": {spec.name: _model(spec) for spec in project.models},

@@ -55,6 +55,7 @@ def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
     return ProjectModel(
         name=settings.get("name", ""),
         cache=settings.get("cache"),
+        cache_max=settings.get("cache-max"),
         default_targets=settings.get("default-targets", ()),
         targets=tuple(_target(*item) for item in _lined("target", tables, findings)),
         models=tuple(_model(*item, defaults) for item in _lined("model", tables, findings)),

@@ -62,6 +62,7 @@ TABLES: Mapping[str, Table] = {
         (
             TableKey("name", "text", '"camera"'),
             TableKey("cache", "text", '".ingot/cache"'),
+            TableKey("cache-max", "text", '"5GB"'),
             TableKey("default-targets", "texts", '["a"]'),
             _PLUGINS,
         ),

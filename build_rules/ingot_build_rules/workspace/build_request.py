@@ -15,7 +15,7 @@ class BuildRequest:
     """``words``: bundles, tests or output files, none for all; ``dry_run``: say what would run, and
     run nothing; ``frozen``: fail where a bundle or its sources are not those of its lock file;
     ``depfile``: where to write the sources of one bundle; ``allow_outside``: the project may write
-    outside of its folder."""
+    outside of its folder; ``cache_max_bytes``: what the cache may take, None for the default."""
 
     cache_folder: str
     trust: Trust
@@ -34,3 +34,4 @@ class BuildRequest:
     depfile: str | None = None
     makeflags: str = ""
     allow_outside: bool = False
+    cache_max_bytes: int | None = None

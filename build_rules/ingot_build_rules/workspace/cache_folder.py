@@ -1,7 +1,7 @@
-"""Where the cache is, and who is trusted to write to it: the one place that reads the environment
-for it.
+"""Where the cache is, what it may take, and who is trusted to write to it: the one place that reads
+the environment for it.
 
-In: what the user names, or nothing. Out: a folder, ``Trust``. Not done here: making it
+In: what the user names, or nothing. Out: a folder, bytes, ``Trust``. Not done here: making it
 (``ingot_artifacts.store.cache``), the user's key (``user_key``).
 """
 
@@ -11,6 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ingot_build_rules.compilation.cache_size import read_cache_max
 from ingot_build_rules.workspace.user_key import known_key, user_key
 from ingot_compiler.ir.errors import UserError
 
@@ -48,6 +49,50 @@ def project_cache_folder(loaded: LoadedProject, given: str | None, *, allow_outs
     if not allow_outside and not any(is_inside(folder, place) for place in places):
         raise outside_error(loaded.folder, loaded.path, [("its cache", folder)])
     return folder
+
+
+def cache_max_bytes(given: int | None = None) -> int | None:
+    """Return what a cache may take: what was given, else ``$INGOT_CACHE_MAX``; None for the
+    default.
+
+    Raises:
+        UserError: the variable is no size.
+    """
+    text = os.environ.get("INGOT_CACHE_MAX", "")
+    if given is not None or not text:
+        return given
+    return _limit(text, "variable INGOT_CACHE_MAX")
+
+
+def project_cache_max_bytes(loaded: LoadedProject, folder: str, given: int | None) -> int | None:
+    """Return what the cache ``folder`` of a project may take: what was given, else what its file
+    says of a cache in the project's own folder, else the user's limit.
+
+    Raises:
+        UserError: the file says it of a cache that is not the project's.
+    """
+    from ingot_build_rules.workspace.places import is_inside
+
+    text = loaded.project.cache_max
+    if given is not None or text is None:
+        return cache_max_bytes(given)
+    if loaded.project.cache is None or not is_inside(folder, loaded.folder):
+        raise UserError(
+            "a limit for a cache of others",
+            loaded.path,
+            f"cache-max is for a cache in the project's folder, got one at {folder}",
+            'add cache = ".ingot/cache" to [project], or leave cache-max out and set '
+            "INGOT_CACHE_MAX",
+        )
+    return _limit(text, f"{loaded.path}: cache-max")
+
+
+def _limit(text: str, where: str) -> int:
+    found = read_cache_max(text)
+    if found is None:
+        why = f"expected a size with its unit such as 20GB, or none, got {text!r}"
+        raise UserError("wrong limit of the cache", where, why, "write a unit: B, kB, MB, GB, GiB")
+    return found
 
 
 def cache_trust(*, shared: bool = False, writes: bool = True) -> Trust:

@@ -147,6 +147,8 @@ def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]
         makeflags=request.makeflags,
         warn=lambda text: see(Message("warning", text)),
         history=history,
+        max_bytes=request.cache_max_bytes,
+        tell=lambda text: see(Message("note", text)),
     )
 
 

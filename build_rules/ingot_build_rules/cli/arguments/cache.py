@@ -14,7 +14,7 @@ ARGUMENTS = (
     Argument("what", "KEY_OR_DIGEST", "for why: its first digits, 6 or more", times="?"),
 )
 OPTIONS = (
-    Option("--max", "for gc: the size to come down to, such as 5GB", "SIZE", "size"),
+    Option("--max", "for gc: the size to come down to, such as 5GB", "SIZE", "cache-size"),
     Option("--wait", "for gc: wait for a build that runs", "SECONDS", "seconds"),
     Option("--dry-run", "for gc and verify: report only"),
     *CACHE,
