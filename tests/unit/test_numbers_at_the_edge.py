@@ -301,3 +301,17 @@ def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
             expected[name].shape,
             expected[name].dtype,
         )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (3, 1), ()], ids=str)
+def test_beta_of_0_leaves_c_out(dtype: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Gemm does not multiply C by 0: NaN and infinities in it are not read."""
+    c = np.full(shape, np.nan if dtype != "int32" else 7).astype(dtype)
+    feed = {"a": np.ones((3, 4), dtype), "b": np.ones((4, 2), dtype), "c": c}
+    for nodes in (
+        [node("Gemm", "a b c", "y", beta=0.0)],
+        [node("Gemm", "a b c", "y", beta=0.0, alpha=2.0, transA=0)],
+    ):
+        found = _answers(nodes, feed, tmp_path)["y"]
+        np.testing.assert_array_equal(found, reference(_model(nodes, feed, ["y"]), feed)["y"])

@@ -38,7 +38,10 @@ def _translate(context: OpContext) -> Sequence[int]:
         isinstance(d, int) and d != 1 and isinstance(o, int) and d != o for o, d in sizes
     ):
         raise OpTypeError(message("C that broadcasts to ", list(own)), context.type_of(c))
-    return (context.add("add", result, scaled(context, c, context.float_attribute("beta", 1.0))),)
+    beta = context.float_attribute("beta", 1.0)
+    if beta == 0.0:  # C is not read then, whatever it holds
+        return (result,)
+    return (context.add("add", result, scaled(context, c, beta)),)
 
 
 OP = OnnxOp("Gemm", _translate, since=7)
