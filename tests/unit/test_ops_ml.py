@@ -228,6 +228,29 @@ def test_keys_that_are_no_plain_numbers(dtype: type[np.floating[Any]]) -> None:
     assert run_model(model, [x], [wanted]) == AGREES
 
 
+@pytest.mark.parametrize("opset", [2, 3])
+@pytest.mark.parametrize("keys", [[np.nan], [1.0, np.nan], [np.nan, 0.5, np.nan]])
+def test_nan_is_no_key_of_earlier_opsets(keys: list[float], opset: int) -> None:
+    """Before opset 4 NaN is equal to nothing, not even to itself."""
+    node = one(
+        "LabelEncoder", keys_floats=keys, values_int64s=list(range(len(keys))), default_int64=-7
+    )
+    x = np.array([1.0, np.nan, 0.5, 2.0], np.float32)
+    wanted = np.array([keys.index(number) if number in keys else -7 for number in x.tolist()])
+    assert run_model(ml_model([node], {"x": x}, "y", opset), [x], [wanted]) == AGREES
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+def test_categories_of_numbers_are_integers(dtype: type[np.number[Any]]) -> None:
+    """Numbers are cut to integers of 64 bits before they are looked up; categories stay what they
+    are."""
+    categories = [0, 1, 2, -1, 16777217, (1 << 32) + 1]
+    x = np.array([0, 1.7, -0.5, -1.9, 2.2, 9, 16777216, 1], np.float64).astype(dtype)
+    wanted = (x.astype(np.int64)[:, None] == np.array(categories)).astype(np.float32)
+    model = ml_model([one("OneHotEncoder", cats_int64s=categories, zeros=1)], {"x": x}, "y")
+    assert run_model(model, [x], [wanted]) == AGREES
+
+
 def libsvm(pairs: Array) -> Array:
     """Method 2 of Wu, Lin and Weng for the probabilities of the pairs (0, 1), (0, 2), (1, 2)."""
     r = np.zeros((3, 3))

@@ -3,7 +3,7 @@
 In: a tensor of numbers or strings. Out: the values' element type, or strings. Not done here: how
 numbers and strings are found (``perfect_hash``, ``strings/lookup``).
 
-Of equal keys the last one counts.
+Of equal keys the last one counts. NaN is a key like any other from opset 4 on, and none before.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from ingot_compiler.frontend.strings.pool import strings_of, written
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import FLOATS, DType
+
+_NAN_SINCE = 4
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -74,16 +76,21 @@ def _among_numbers(context: OpContext, x: int) -> tuple[int, int, int]:
     """Of each element: the slot of a table, and whether the key there is equal; of all slots: the
     place of the key, of equal keys the last one."""
     dtype = context.dtype_of(x)
-    keys = _key_words(_numbers(context, "keys"), dtype)
+    numbers = _numbers(context, "keys")
+    keys = _key_words(numbers, dtype)
     _require_values(context, len(keys))
     lasts = {key: place for place, key in enumerate(keys)}
     is_float = dtype in FLOATS
     words = cast(context, sort_keys(context, x), "u64") if is_float else cast(context, x, "i64")
     slots = slots_among(context, words, list(lasts))
-    if len(lasts) == len(keys):
-        return slots.slot, slots.found, slots.order
-    places = written(context, "i64", list(lasts.values()))
-    return slots.slot, slots.found, context.add("gather", places, slots.order, axis=0)
+    found, order = slots.found, slots.order
+    if is_float and context.opset < _NAN_SINCE and np.isnan(numbers).any():
+        is_number = context.add("logical_not", context.add("isnan", x))
+        found = context.add("logical_and", found, is_number)
+    if len(lasts) < len(keys):
+        places = written(context, "i64", list(lasts.values()))
+        order = context.add("gather", places, order, axis=0)
+    return slots.slot, found, order
 
 
 def _among_strings(context: OpContext, x: int, keys: Sequence[str]) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """ai.onnx.ml OneHotEncoder: for each number or string a row that is 1 at its category.
 
 In: a tensor of numbers or strings. Out: f32 [.., categories]; one that is none of them gives zeros, or
-is refused (``zeros`` 0). Not done here: how strings are found (``strings/lookup``).
+is refused (``zeros`` 0). Floats are cut to integers. Not done here: how strings are found (``strings/lookup``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         categories = tuple(range(len(words)))
     if not categories:
         raise OpTypeError("categories", "none")
-    listed = cast(context, context.integers(categories), context.dtype_of(x))
+    x, listed = cast(context, x, "i64"), context.integers(categories)
     hit = context.add("equal", unsqueeze(context, x, (context.rank_of(x),)), listed)
     found = cast(context, hit, "f32")
     if not context.bool_attribute("zeros", default=True):
