@@ -17,8 +17,8 @@ In: results, values with bounds. Out: the first difference as text. Not done her
    inputs' sizes and are 1 or 0 in one place only: every way of running refuses the call by name,
    where the reference broadcasts. Counted as refused.
 8. *A computed size of 0 in Reshape.* The standard takes a 0 in the shape for "as before" where
-   ``allowzero`` is not set; we do so for a 0 that is written in the model, and take a size that is
-   computed from sizes as it is. Both are tensors of one rank without elements.
+   ``allowzero`` is not set; we take a size that is computed from sizes as it is where it only
+   splits an empty axis. Both are tensors of one rank without elements.
 9. *The middle of two integers.* A QLinearMatMul whose exact quotient is within 2**-22 of itself of the
    middle of two integers may give either: ONNX does not say how it is rounded on the way. What
    follows from it is not compared (``reference.near_middles``).

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.copied_sizes import copied_where_zero
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import reshape_dims
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
@@ -47,16 +48,21 @@ def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[D
     if any(copied[len(own) :]):
         raise OpTypeError(f"0 only at the {len(own)} axes of the operand", list(wanted))
     target = [own[index] if copied[index] else dim for index, dim in enumerate(wanted)]
+    read = copied_where_zero(own, target) if copies else tuple(target)
     if -1 not in wanted:
-        return tuple(target)
+        return read
     # Copied sizes stand on both sides: without them, an empty axis does not leave -1 undecided.
     kept = [dim for index, dim in enumerate(own) if index >= len(copied) or not copied[index]]
     named = [dim for index, dim in enumerate(target) if not copied[index] and dim != -1]
     left, others = dim_product(tuple(kept)), dim_product(tuple(named))
     if isinstance(left, int) and isinstance(others, int) and (left % others if others else left):
         raise OpTypeError(message("a shape of ", left, " elements"), list(wanted))
-    target[wanted.index(-1)] = dim_floordiv(left, others)
-    return tuple(target)
+    place, rest = wanted.index(-1), dim_floordiv(left, others)
+    if read != tuple(target):
+        rest = dim_floordiv(
+            dim_product(tuple(own)), dim_product((*read[:place], *read[place + 1 :]))
+        )
+    return (*read[:place], rest, *read[place + 1 :])
 
 
 OP = OnnxOp("Reshape", _translate, since=5)
