@@ -14,10 +14,22 @@ from ingot_compiler.ir.ranges import maximum, minimum, sign
 _INFINITE = (1 << 31) - 1  # exporters write this, or more, for "to the end"
 
 
+def clamped(number: int) -> int:
+    """A bound or step no further away than from one end of an axis to the other: nothing needs
+    more, and what is computed with it stays small."""
+    return max(-_INFINITE, min(number, _INFINITE))
+
+
 def axis_bounds(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | None:
     """(first index, number of elements); None when an expression's sign is not visible."""
     if step == 0:
         raise OpTypeError("a step other than 0", "0")
+    start, end = (clamped(x) if isinstance(x, int) else x for x in (start, end))
+    beyond = _INFINITE if step > 0 else -_INFINITE
+    if start == beyond or end == -beyond:  # from behind the end, or up to before the begin
+        return 0, 0
+    if start == -beyond:
+        start = 0 if step > 0 else dim_add(size, -1)
     return _forwards(start, end, size, step) if step > 0 else _backwards(start, end, size, step)
 
 
@@ -30,8 +42,9 @@ def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | N
     if not sign(start) or not sign(end):
         return None
     # A stop below 0 gives no element, clamped or not.
-    infinite = isinstance(end, int) and end >= _INFINITE
-    stop = size if infinite else minimum(end, size) if sign(end) > 0 else dim_add(size, end)
+    stop = minimum(end, size) if sign(end) > 0 else dim_add(size, end)
+    if end == _INFINITE:
+        stop = size
     if sign(start) > 0:
         # A start behind the end gives no element, and then it does not matter; numbers are clamped
         # all the same.
@@ -49,11 +62,8 @@ def _backwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | 
     if not sign(start) or not sign(end):
         return None
     last = dim_add(size, -1)
-    if isinstance(start, int) and start >= _INFINITE:
-        first = last
-    else:
-        first = minimum(start, last) if sign(start) > 0 else dim_add(size, start)
-    if isinstance(end, int) and end <= -_INFINITE:
+    first = minimum(start, last) if sign(start) > 0 else dim_add(size, start)
+    if end == -_INFINITE:
         stop: Dim = -1
     else:
         stop = minimum(end, last) if sign(end) > 0 else maximum(dim_add(size, end), -1)

@@ -16,7 +16,7 @@ from ingot_compiler.frontend.onnx_node import counted_axis
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.operand_sizes import with_count
 from ingot_compiler.frontend.run_time_shapes import per_axis, slice_bounds, slice_by_gather
-from ingot_compiler.frontend.slices import axis_bounds
+from ingot_compiler.frontend.slices import axis_bounds, clamped
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -30,6 +30,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     known_axes, known_steps = context.known_ints(axes), context.known_ints(steps)
     if known_axes is None or known_steps is None:
         return (slice_by_gather(context, x, *_per_axis(context, vectors, rank)),)
+    known_steps = tuple(map(clamped, known_steps))
     counted = tuple(counted_axis(axis, rank) for axis in known_axes)
     if len(set(counted)) < len(counted):
         raise OpTypeError("every axis at most once", list(known_axes))
