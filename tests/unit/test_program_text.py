@@ -37,6 +37,15 @@ def test_programs_and_plans_are_read_back() -> None:
             assert again.devices == one.devices
 
 
+def test_items_of_items() -> None:
+    """An item of an item, however deep, is read without parentheses, and with them."""
+    text = "def @main(%x: ((((T, T), T), T), T)) -> T { add(%x.0.0.0.1, %x.0.0.1) }"
+    program = read(text)
+    same = read(text.replace("%x.0.0.0.1", "(((%x.0).0).0).1").replace("%x.0.0.1", "((%x.0).0).1"))
+    assert canonical(program) == canonical(same)
+    assert canonical(parse_program(print_program(program))) == canonical(program)
+
+
 def test_sharing_is_kept() -> None:
     """An expression with a number is one expression; the same text twice is two."""
     once = read("def @main(%x: T) -> T { %0 = neg(%x); add(%0, %0) }")
@@ -164,6 +173,12 @@ REFUSED = {
     "data L = N() or M() def @main(%x: T) -> T { match (N()) { N() -> { %x } } }": (
         "match", "expected a pattern for each of M N, got N",
     ),
+    "def @main(%x: T) -> T { match (%x) { } }": ("match", "a value of a data type, got f32[5, 7]"),
+    'def @main(%n: i64[]) -> storage { alloc_storage(%n, %n, %n) {device="X"} }': (
+        "alloc", "expected a device out of host, C, G, CA, CB, got X",
+    ),
+    "def @main(%x: (T, T)) -> T { %x.0.1 }": ("%x.0.1", "expected a tuple with an item 1"),
+    "def @main(%x: (T, T)) -> T { %x.1e0 }": ("1e0", "expected an integer, got '1e0'"),
     "data L = N(T) def @main(%x: T) -> L { N() }": ("N() }", "N(): expected 1 fields, got 0"),
     "def @f(%x: T) -> T { let %y = %y; %y } def @main(%x: T) -> T { %x }": (
         "%y = %y", "expected a value that does not read itself, got %y",
@@ -185,6 +200,10 @@ def test_devices_are_refused() -> None:
         ('device "a" id 0 type "null" target "cuda:sm_80"', "target cuda:sm_80 is for cuda"),
         ('device "a"', "expected a device with a field that is given, got an open one"),
         ('device "b" id 0 type "null"', 'expected a device out of "b", got "a"'),
+        (
+            'device "a" id 0 type "null" default\ndevice "b" id 1 type "null" default',
+            "expected one default device, got a before",
+        ),
     ):
         with pytest.raises(ModelError) as found:
             parse_program(f"{lines}\n{main}")

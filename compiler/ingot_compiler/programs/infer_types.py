@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
-from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.attributes import Attribute, attribute_str
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.programs.expressions import (
@@ -172,6 +172,10 @@ class _Inference:
             if operator is None:
                 raise OpTypeError("an operator", call.operator)
             self.known[key] = operator.infer(operands, dict(call.attributes))
+            if operator.on_attribute:
+                name = attribute_str(dict(call.attributes), "device")
+                declared = [one.name for one in self.program.devices]
+                require(name in declared, f"a device out of {', '.join(declared) or 'none'}", name)
         return self.known[key]
 
     def global_type(self, reference: GlobalReference) -> Type:
@@ -206,9 +210,11 @@ class _Inference:
             name = found[0].name if found else "no data type"
             require(operands[0] == DataType(name), f"a pattern of {operands[0]}", f"one of {name}")
         given = sorted(pattern.constructor for pattern in match.patterns)
-        data = next(data for data in self.program.data if DataType(data.name) == operands[0])
-        wanted = sorted(constructor.name for constructor in data.constructors)
+        data = [data for data in self.program.data if DataType(data.name) == operands[0]]
+        require(len(data) == 1, "a value of a data type", operands[0])
+        wanted = sorted(constructor.name for constructor in data[0].constructors)
         require(given == wanted, f"a pattern for each of {' '.join(wanted)}", " ".join(given))
+        require(len(operands) > 1, "a pattern", "none")
         for result in operands[2:]:
             _require_same(operands[1], result, "results")
         return operands[1]

@@ -98,8 +98,7 @@ class _Interpreter:
         self.types = infer_types(program).types
         self.memories = Memories()
         self.sizes: dict[str, int] = {}
-        host = [one.device for one in program.devices if one.name == HOST]
-        self.host = host[0] if host and devices is not None else UNCONSTRAINED
+        self.host = UNCONSTRAINED if devices is None else program.device(HOST)
         self.rules = _rules(self)
 
     def run(self, entry: str, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -188,8 +187,7 @@ class _Interpreter:
             arguments.append(self.memories.load(value, where, call))
         result = self.computed(call, arguments)
         if operator.on_attribute and self.devices is not None:
-            name = attribute_str(dict(call.attributes), "device")
-            asked = next(one.device for one in self.program.devices if one.name == name)
+            asked = self.program.device(attribute_str(dict(call.attributes), "device"))
             require_device(device, join(asked, device) or asked, call)
         return self.stored(result, self.host if operator.on_host else device)
 

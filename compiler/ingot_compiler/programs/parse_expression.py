@@ -112,10 +112,18 @@ class ProgramReader:
                     arguments = self.reader.items(self.expression, ")")
                     found = self._made(FunctionCall(found, arguments, span=self.span(start)), start)
                 elif self.reader.accept("."):
-                    index = self.reader.integer()
-                    found = self._made(Projection(found, index, span=self.span(start)), start)
+                    for index in self._indices():
+                        found = self._made(Projection(found, index, span=self.span(start)), start)
                 else:
                     return found
+
+    def _indices(self) -> tuple[int, ...]:
+        """An index behind a dot, or two with a dot between, which are one word elsewhere."""
+        first, dot, second = self.reader.token.text.partition(".")
+        if not (dot and first.isdecimal() and second.isdecimal()):
+            return (self.reader.integer(),)
+        self.reader.take()
+        return int(first), int(second)
 
     def _made(self, expression: Node, token: Token) -> Node:
         self.tokens[expression] = token

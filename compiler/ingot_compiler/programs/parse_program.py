@@ -48,12 +48,14 @@ def parse_program(text: str) -> Program:
 def _program(source: ProgramReader) -> Program:
     reader = source.reader
     devices: list[DeclaredDevice] = []
-    default = HOST
+    default = ""
     while reader.at("device"):
         start = reader.token
         declared, is_default = read_device(reader)
         if declared.name in source.devices:
             raise reader.fail(f"expected every device once, got {declared.name} twice", start)
+        if is_default and default:
+            raise reader.fail(f"expected one default device, got {default} before", start)
         default = declared.name if is_default else default
         devices.append(declared)
         source.devices[declared.name] = declared.device
@@ -70,7 +72,7 @@ def _program(source: ProgramReader) -> Program:
         if name in functions or name in kernels:
             raise reader.fail(f"expected every function once, got @{name} twice", start)
         functions[name] = source.function(start)
-    return Program(functions, tuple(devices), data, kernels, default)
+    return Program(functions, tuple(devices), data, kernels, default or HOST)
 
 
 def _data(source: ProgramReader) -> tuple[DataDefinition, ...]:

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.configuration import HOST
-from ingot_compiler.placement.virtual_device import DeclaredDevice
+from ingot_compiler.placement.virtual_device import UNCONSTRAINED, DeclaredDevice, VirtualDevice
 from ingot_compiler.programs.expressions import NOWHERE, FunctionLiteral, TextSpan
 from ingot_compiler.programs.types import FunctionType, Type
 from ingot_runtime.lazy_dataclass import dataclass
@@ -79,6 +79,10 @@ class Program:
     data: tuple[DataDefinition, ...] = ()
     kernels: Mapping[str, ProgramKernel] = field(default_factory=dict[str, ProgramKernel])
     default: str = HOST
+
+    def device(self, name: str) -> VirtualDevice:
+        """The declared device of a name; an open one where there is none."""
+        return next((one.device for one in self.devices if one.name == name), UNCONSTRAINED)
 
     def constructors(self) -> dict[str, tuple[DataDefinition, Constructor]]:
         """Constructors by name."""

@@ -16,7 +16,7 @@ from dataclasses import field, replace
 
 from ingot_compiler.ir.attributes import attribute_str
 from ingot_compiler.placement.configuration import HOST
-from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice, join
+from ingot_compiler.placement.virtual_device import VirtualDevice, join
 from ingot_compiler.programs.copyable import is_copyable
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
@@ -59,12 +59,10 @@ _Rule = tuple[str, VirtualDevice | str, VirtualDevice | str]
 class _Check:
     program: Program
     devices: Mapping[Expression, VirtualDevice]
-    table: Mapping[str, VirtualDevice] = field(init=False)
     flow: Mapping[Expression, tuple[FunctionLiteral, ...]] = field(init=False)
     types: Mapping[Expression, Type] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.table = {one.name: one.device for one in self.program.devices}
         self.flow = function_flow(self.program)
         self.types = infer_types(self.program).types
 
@@ -117,12 +115,12 @@ class _Check:
         """One device, but for sizes, and for results that are elsewhere by the operator's rule."""
         operator = find_operator(call.operator)
         assert operator is not None
-        own, host = self.devices[call], self.table.get(HOST, UNCONSTRAINED)
+        own, host = self.devices[call], self.program.device(HOST)
         if operator.on_host:
             yield "the result is on the host", host, own
         if operator.on_attribute:
             name = attribute_str(dict(call.attributes), "device")
-            asked = self.table.get(name, UNCONSTRAINED)
+            asked = self.program.device(name)
             yield "the result is where the call says", join(asked, own) or asked, own
         for index, argument in enumerate(call.arguments):
             if index in operator.host_operands:

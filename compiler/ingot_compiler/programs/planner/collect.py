@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from ingot_compiler.ir.attributes import attribute_str
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.placement.configuration import HOST, Configuration
 from ingot_compiler.placement.virtual_device import VirtualDevice
@@ -257,8 +258,7 @@ class _Collector:
         """The host, or the declared device that the call names."""
         if operator.on_host:
             return self.configuration.named(HOST)
-        name = dict(call.attributes)["device"]
-        return next(one.device for one in self.program.devices if one.name == name)
+        return self.program.device(attribute_str(dict(call.attributes), "device"))
 
     def call(self, call: FunctionCall) -> None:
         """Arguments and result as the function has them, the same at all calls."""
