@@ -12,7 +12,9 @@ from tests.properties.altered_plans import altered
 from tests.properties.random_programs import RandomProgram
 from tests.properties.test_planner_properties import planned_or_none
 from tests.unit.program_harness import canonical, check_same_results
+from tests.unit.test_program_forms import device_blocks
 
+from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
@@ -24,9 +26,11 @@ from ingot_compiler.programs.expressions import (
     OperatorCall,
     Variable,
 )
-from ingot_compiler.programs.minimal_form import minimise
+from ingot_compiler.programs.minimal_form import complete, minimise
+from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.network import result_cell
 from ingot_compiler.programs.planner.plan import Plan, plan
+from ingot_compiler.programs.print_program import print_program
 from ingot_compiler.programs.program import Program
 from ingot_compiler.programs.recover_devices import recover_devices
 from ingot_compiler.programs.verify_plan import find_plan_problems
@@ -186,3 +190,27 @@ def test_altered_plans_sample() -> None:
 def test_altered_plans_all() -> None:
     """The same for the plans of 5,000 programs."""
     check_many(ALL, check_altered)
+
+
+def check_minimal_form(made: Plan) -> int:
+    """The minimal form, read back from its text, gives the plan, and no device of it may lack; how
+    many were taken away."""
+    text = print_program(minimise(made.program))
+    again = parse_program(text)
+    assert canonical(complete(again)) == canonical(complete(made.program))
+    blocks = Random(0).sample(device_blocks(text), k=2)
+    for start, end in blocks:
+        with pytest.raises(ModelError, match="has no device"):
+            complete(parse_program(text[:start] + text[end:]))
+    return len(blocks)
+
+
+def test_minimal_forms_sample() -> None:
+    """Minimal forms are enough, and no more."""
+    check_many(SAMPLE, check_minimal_form)
+
+
+@pytest.mark.slow
+def test_minimal_forms_all() -> None:
+    """The same for the plans of 5,000 programs."""
+    check_many(ALL, check_minimal_form)

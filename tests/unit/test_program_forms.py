@@ -39,17 +39,25 @@ def test_annotations_go() -> None:
     assert sum("let %" in text and '{device="' in text for text in texts) > 10
 
 
-def test_a_missing_device_is_named() -> None:
+@pytest.mark.parametrize("name", ALL)
+def test_a_missing_device_is_named(name: str) -> None:
     """Without any one of its devices a minimal form is refused by the name of what lacks it."""
-    text = print_program(minimise(plan(read(CASES["07 let on cpu"][0])).program))
-    blocks = [found.span() for found in re.finditer(r' \{device="[^"]*"\}', text)]
-    assert len(blocks) == 7
-    for start, end in blocks:
+    text = print_program(minimise(plan(read(ALL[name][0])).program))
+    for start, end in device_blocks(text):
         with pytest.raises(ModelError, match="has no device") as found:
             complete(parse_program(text[:start] + text[end:]))
-        name = re.findall(r"%\w+$", text[:start])
-        assert (name[0] if name else "the result of fn") in found.value.what
+        variable = re.findall(r"%\w+$", text[:start])
+        assert (variable[0] if variable else "the result of fn") in found.value.what
         assert "line " in found.value.where
+
+
+def device_blocks(text: str) -> list[tuple[int, int]]:
+    """Where the devices of parameters, results and variables stand in a text."""
+    blocks = [
+        found.span() for found in re.finditer(r'(?<=[%)\w]) \{device="[^"]*"\}(?= ->|:| =)', text)
+    ]
+    assert len(blocks) > 1
+    return blocks
 
 
 def test_devices_of_let() -> None:

@@ -1,8 +1,9 @@
 """The minimal form of a plan, and the complete one: each gives the other.
 
 In: a planned program. Out: ``minimise``: devices of parameters, results and variables of ``let``
-alone, with the ends of copies; ``complete``: the fixed annotations from which the device of every
-expression is read. Not done here: planning; this decides nothing.
+alone, with the ends of copies, but of no variable that is another name of a variable or a function;
+``complete``: the fixed annotations from which the device of every expression is read. Not done
+here: planning; this decides nothing.
 
 What is in an expression is where the expression is, but for the arguments of calls, which are where
 the function, the kernel or the operator wants them, and for the value of a copy. A fixed annotation
@@ -17,7 +18,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.configuration import HOST
-from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.expressions import (
     DeviceCopy,
     Expression,
@@ -56,8 +57,8 @@ def minimise(program: Program) -> Program:
 
     for expression in devices:
         if isinstance(expression, LetIn):
-            bound = replace(expression.variable, device=devices[expression.value])
-            forms.variables[expression.variable] = bound
+            device = UNCONSTRAINED if _says_itself(expression) else devices[expression.value]
+            forms.variables[expression.variable] = replace(expression.variable, device=device)
     return forms.rebuilt(rule)
 
 
@@ -79,7 +80,7 @@ def complete(program: Program) -> Program:
 
     for expression in devices:
         if isinstance(expression, LetIn):
-            bare = replace(expression.variable, device=VirtualDevice())
+            bare = replace(expression.variable, device=UNCONSTRAINED)
             forms.variables[expression.variable] = bare
     return forms.rebuilt(rule)
 
@@ -93,7 +94,7 @@ class _Forms:
         self.program = program
         self.device = device
         self.variables: dict[Expression, Variable] = {}
-        self.host = next(one.device for one in program.devices if one.name == HOST)
+        self.host = program.device(HOST)
         self.literals = {
             one.variable: one.value
             for one in post_order(program.functions.values(), with_devices)
@@ -176,6 +177,11 @@ class _Forms:
         return fixed(operand, device) if is_bound or device != devices[parent] else operand
 
 
+def _says_itself(let: LetIn) -> bool:
+    """Whether the device of a variable is known from what it is another name of."""
+    return isinstance(let.value, FunctionLiteral | Variable | GlobalReference)
+
+
 def _placed(program: Program) -> dict[Expression, VirtualDevice]:
     """Where each expression is, from the outside inwards."""
     devices: dict[Expression, VirtualDevice] = {}
@@ -204,10 +210,13 @@ def _require(expression: Expression) -> None:
         ]
         if expression.device.is_open:
             lacking.append((f"the result of {show(expression)}", expression))
-    if isinstance(expression, LetIn) and expression.variable.device.is_open:
-        says_itself = OnDevice | FunctionLiteral | Variable | GlobalReference
-        if not isinstance(expression.value, says_itself):
-            lacking.append((f"%{expression.variable.name}", expression))
+    if (
+        isinstance(expression, LetIn)
+        and expression.variable.device.is_open
+        and not _says_itself(expression)
+        and not isinstance(expression.value, OnDevice)
+    ):
+        lacking.append((f"%{expression.variable.name}", expression))
     for what, where in lacking:
         raise ModelError(
             f"{what} has no device",
