@@ -8,8 +8,11 @@ from tests.unit.program_harness import canonical, check_plan, check_same_results
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_compiler.programs.expressions import LetIn
 from ingot_compiler.programs.parse_program import parse_program
 from ingot_compiler.programs.planner.plan import plan
+from ingot_compiler.programs.verify_plan import find_plan_problems
+from ingot_compiler.programs.walk import post_order
 
 OBEYED = {
     "operands that are declared elsewhere": (
@@ -114,6 +117,46 @@ def test_contradicting(name: str) -> None:
     assert canonical(plan(read(advised)).program)
 
 
+SHAPES = {
+    "of an annotated call": (
+        "def @main(%x: f32[n, m]) -> i64[2] { shape_of(on_device(neg(%x), G)) }",
+        "def @main(%x@G: f32[n, m])@H -> i64[2] { shape_of(fixed(neg(%x), G)) }",
+    ),
+    "of an annotated variable": (
+        "def @main(%x: f32[n, m]) -> i64[2] { shape_of(on_device(%x, C)) }",
+        "def @main(%x@C: f32[n, m])@H -> i64[2] { shape_of(%x) }",
+    ),
+    "of a variable that is elsewhere": (
+        "def @main(%x@C: f32[n, m]) -> i64[2] { shape_of(on_device(%x, G)) }",
+        "def @main(%x@C: f32[n, m])@H -> i64[2] { shape_of(%x) }",
+    ),
+    "of what may be copied": (
+        "def @main(%x@C: f32[n, m]) -> i64[2] { shape_of(free(neg(free(%x)))) }",
+        "def @main(%x@C: f32[n, m])@H -> i64[2] { shape_of(fixed(neg(%x), C)) }",
+    ),
+    "of a value that is also copied": (
+        """def @main(%x@C: T) -> T {
+          %0 = on_device(%x, C);
+          add(reshape_tensor(neg(%0), shape_of(%0)) {shape=[5, 7]}, fixed(%0, G))
+        }""",
+        """def @main(%x@C: T)@G -> T {
+          %0 = device_copy(%x, C -> G);
+          add(reshape_tensor(neg(%0), fixed(shape_of(%x), H)) {shape=[5, 7]}, %0)
+        }""",
+    ),
+    "of an item": (
+        "def @main(%x@G: (T, T)) -> i64[2] { shape_of(on_device(%x, G).1) }",
+        "def @main(%x@G: (T, T))@H -> i64[2] { shape_of(fixed(%x.1, G)) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_are_read_where_they_are(name: str) -> None:
+    """No tensor is copied for its shape."""
+    check_plan(*SHAPES[name])
+
+
 OPEN_TABLES = {
     "a kind": ('device "A" type "cuda"', VirtualDevice("cuda", 0)),
     "a kind and an id": ('device "A" id 3 type "opencl"', VirtualDevice("opencl", 3)),
@@ -149,6 +192,17 @@ def test_open_devices_are_completed(name: str, default: str) -> None:
     assert made.functions["main"].device == expected
     assert {one.device for one in made.devices} >= {expected, VirtualDevice("host", 0)}
     assert canonical(plan(made).program) == canonical(made)
+
+
+def test_an_open_device_of_a_variable() -> None:
+    """A variable that is declared to be on a kind of device is on one in the plan."""
+    text = program_text('def @main(%x: T) -> T { let %y {device="A"} = neg(%x); neg(%y) }')
+    made = plan(parse_program(f'device "A" type "cpu"\n{text}')).program
+    (variable,) = (
+        one.variable for one in post_order(made.functions.values()) if isinstance(one, LetIn)
+    )
+    assert variable.device == VirtualDevice("cpu", 1, "cpu:x86-64-v3")
+    assert list(find_plan_problems(made)) == []
 
 
 def test_a_kind_that_there_is_not() -> None:

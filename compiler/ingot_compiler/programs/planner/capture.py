@@ -66,8 +66,7 @@ class _Capture:
     def function(self, function: FunctionLiteral) -> FunctionLiteral:
         """A global function."""
         for expression in post_order([function], with_devices):
-            if isinstance(expression, FunctionLiteral):
-                self.parameters(expression)
+            self.bind(expression)
         for expression in post_order([function], with_devices):
             if expression not in self.made:
                 self.made[expression] = self.rebuilt(expression)
@@ -75,13 +74,16 @@ class _Capture:
         assert isinstance(made, FunctionLiteral)
         return made
 
-    def parameters(self, function: FunctionLiteral) -> None:
-        """Write the devices of parameters where they are bound; readers follow."""
-        if function.primitive:
-            return
-        for parameter in function.parameters:
-            device = self.device(self.network.domains[parameter])
-            self.made[parameter] = replace(parameter, device=device)
+    def bind(self, expression: Expression) -> None:
+        """Write the devices of parameters and of declared variables where they are bound; readers
+        follow."""
+        bound: tuple[Variable, ...] = ()
+        if isinstance(expression, FunctionLiteral) and not expression.primitive:
+            bound = expression.parameters
+        elif isinstance(expression, LetIn) and not expression.variable.device.is_open:
+            bound = (expression.variable,)
+        for variable in bound:
+            self.made[variable] = replace(variable, device=self.at(variable))
 
     def device(self, domain: Domain) -> VirtualDevice:
         """Where a value is; of a function, where its result is."""
@@ -102,8 +104,7 @@ class _Capture:
             case FunctionLiteral():
                 return self.literal(expression)
             case LetIn():
-                value = self.operand(expression, 0, None)
-                return replace(expression, value=value, body=self.let_body(expression))
+                return self.let(expression)
             case FunctionCall():
                 return self.call(expression)
             case OnDevice():
@@ -127,9 +128,12 @@ class _Capture:
             device=device,
         )
 
-    def let_body(self, let: LetIn) -> Expression:
-        """The body, which is where the whole is."""
-        return self.source_at(let.body, self.at(let))
+    def let(self, let: LetIn) -> LetIn:
+        """The value where its variable is, and the body, which is where the whole is."""
+        variable = self.made.get(let.variable, let.variable)
+        assert isinstance(variable, Variable)
+        value, body = self.operand(let, 0, None), self.source_at(let.body, self.at(let))
+        return replace(let, variable=variable, value=value, body=body)
 
     def call(self, call: FunctionCall) -> Expression:
         """The function stands as it is; arguments are where it wants them."""
@@ -141,7 +145,8 @@ class _Capture:
     def operand(self, parent: Expression, index: int, around: VirtualDevice | None) -> Expression:
         """An operand, copied to where it is read, and fixed there if what is around is not."""
         expected = self.device(self.network.expected[parent, index])
-        found = self.on(parent.operands[index], expected)
+        operand = self.network.read.get((parent, index), parent.operands[index])
+        found = self.on(operand, expected)
         return found if expected == around else fixed(found, expected)
 
     def on(self, expression: Expression, device: VirtualDevice) -> Expression:

@@ -251,8 +251,19 @@ class _Collector:
                 is_parameter = isinstance(operand, Variable) and operand.type is not None
                 soft = LinkKind.HARD if is_parameter else LinkKind.USE
                 self.use(call, index, on_host, f"is operand {index} of", soft)
+            elif operator.on_host:
+                self.read_shape(call, index)
             else:
                 self.use(call, index, cell, f"is operand {index} of")
+
+    def read_shape(self, call: OperatorCall, index: int) -> None:
+        """A shape is read where its tensor is: no copy that an annotation allows is made for it."""
+        operand = call.arguments[index]
+        while isinstance(operand, OnDevice) and not operand.constrain_result:
+            operand = operand.body
+        self.network.read[call, index] = operand
+        cell = self.network.new_cell() if is_source(operand) else self.network.domains[operand]
+        self.network.expected[call, index] = cell
 
     def result_device(self, call: OperatorCall, operator: Operator) -> VirtualDevice:
         """The host, or the declared device that the call names."""

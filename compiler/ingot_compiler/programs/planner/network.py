@@ -77,7 +77,8 @@ class Network:
     """Cells, links and pins in the order of the text, with the cells of each expression.
 
     ``expected[parent, index]`` are the cells that an operand must have where it is read; the
-    expression itself may be elsewhere if the link between them may be broken.
+    expression itself may be elsewhere if the link between them may be broken. ``read[parent,
+    index]`` is what is read instead of an operand: that of which a shape is read.
     """
 
     cell_count: int = 0
@@ -86,6 +87,9 @@ class Network:
     domains: dict[Expression, Domain] = field(default_factory=dict[Expression, Domain])
     expected: dict[tuple[Expression, int], Domain] = field(
         default_factory=dict[tuple[Expression, int], Domain]
+    )
+    read: dict[tuple[Expression, int], Expression] = field(
+        default_factory=dict[tuple[Expression, int], Expression]
     )
     kernels: dict[str, FunctionDomain] = field(default_factory=dict[str, FunctionDomain])
 
