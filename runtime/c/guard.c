@@ -14,13 +14,63 @@ struct guard {
 enum { GUARD_COUNT = 1024 };
 static struct guard guards[GUARD_COUNT];
 static u32 guards_lock;
-static struct sigaction old_action;
 static u32 guard_count;
 static u64 guard_page_bytes;
+// `first_action`: before any installation, of somebody who does not know us. Where somebody came over us and we over him, `old_action` is
+// his, and he may lead back to us: `passed_on` is the address of the fault that he has got, 0 when he is done.
+static struct sigaction first_action, old_action;
+static _Atomic u64 passed_on;
+static bool is_installed, is_covered;
 
-// The bytes that are not there become zeros. Any other fault repeats under the action that was there before.
+// Does what an action says, as if the signal had come to it. One that ends the process does it when this handler returns.
+static void act(const struct sigaction *action, int number, siginfo_t *info, void *context) {
+  sigset_t own;
+  bool is_handler = (action->sa_flags & SA_SIGINFO) || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+  if (!is_handler) {
+    if (action->sa_handler == SIG_IGN && info->si_code <= 0) return;  // sent, not a fault, which nobody can ignore
+    sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    raise(number);
+    return;
+  }
+  sigemptyset(&own);
+  sigaddset(&own, number);
+  pthread_sigmask(SIG_BLOCK, &action->sa_mask, NULL);
+  if (action->sa_flags & SA_NODEFER) pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+  if (action->sa_flags & SA_SIGINFO) action->sa_sigaction(number, info, context);
+  else action->sa_handler(number);
+}
+
+static void on_sigbus(int number, siginfo_t *info, void *context);
+
+// Installs this handler. That a signal is blocked in its own handler need not be said: by this, one knows whether somebody put back what
+// he had found, which is not marked.
+static bool install(bool is_marked) {
+  struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+  action.sa_sigaction = on_sigbus;
+  if (is_marked) sigaddset(&action.sa_mask, SIGBUS);
+  return !sigaction(SIGBUS, &action, NULL);
+}
+
+// Calls who was there before, and stays. Who calls this handler in turn, or puts it back, does not want the fault.
+static void pass_on(int number, siginfo_t *info, void *context) {
+  u64 at = (u64)(uintptr_t)info->si_addr | 1, before = atomic_exchange(&passed_on, at);
+  bool is_last = before && (before == at || info->si_code <= 0), knows_us = first_action.sa_sigaction != old_action.sa_sigaction;
+  struct sigaction present;
+  if (is_last || !knows_us) {
+    act(&first_action, number, info, context);
+  } else {
+    install(true);
+    act(&old_action, number, info, context);
+    if (!sigaction(SIGBUS, NULL, &present) && present.sa_sigaction == on_sigbus) {
+      if (sigismember(&present.sa_mask, SIGBUS)) install(false);
+      else act(&first_action, number, info, context);
+    }
+  }
+  atomic_store(&passed_on, 0);
+}
+
+// The bytes that are not there become zeros. Any other fault is somebody else's.
 static void on_sigbus(int number, siginfo_t *info, void *context) {
-  (void)context;
   u64 page = guard_page_bytes, at = (u64)(uintptr_t)info->si_addr;
   for (int index = 0; index < GUARD_COUNT; index++) {
     struct guard *guard = guards + index;
@@ -30,17 +80,21 @@ static void on_sigbus(int number, siginfo_t *info, void *context) {
     atomic_fetch_add(&guard->faults, 1);
     return;
   }
-  sigaction(number, &old_action, NULL);
+  pass_on(number, info, context);
 }
 
 static bool install_handler(error *error) {
-  struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART}, present;
-  action.sa_sigaction = on_sigbus;
+  struct sigaction present;
   guard_page_bytes = page_bytes();
   bool good = !sigaction(SIGBUS, NULL, &present);
   if (good && present.sa_sigaction == on_sigbus) return true;
-  if (good) old_action = present;
-  if (good && !sigaction(SIGBUS, &action, NULL)) return true;
+  if (good) {
+    is_covered = is_covered || is_installed;
+    old_action = present;
+    if (!is_covered) first_action = present;
+    atomic_store(&passed_on, 0);
+  }
+  if (good && install(false)) return is_installed = true;
   return refuse(error, INGOT_RESOURCE_ERROR, "the system refused sigaction", "signal 7", failure_words(errno), FREE_MEMORY);
 }
 
@@ -67,6 +121,9 @@ static void end_guard(struct guard *guard) {
   lock(&guards_lock);
   atomic_store(&guard->end, 0);
   bool is_last = --guard_count == 0 && !sigaction(SIGBUS, NULL, &present) && present.sa_sigaction == on_sigbus;
-  if (is_last) sigaction(SIGBUS, &old_action, NULL);
+  if (is_last && !sigaction(SIGBUS, &old_action, NULL)) {
+    is_installed = false;
+    old_action = first_action;  // whoever is there now may call this handler last
+  }
   unlock(&guards_lock);
 }

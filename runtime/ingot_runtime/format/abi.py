@@ -157,11 +157,11 @@ VERIFIED = Struct("verified", (("good", "u64"), ("bad", "u64")))
 
 # The read-write page that the loader maps directly behind the image (at image base + image size);
 # it leads the SIGBUS handler to all that it knows. A fault at an address inside a guarded range:
-# map a zero page over it and count it. Any other: sigaction(SIGBUS, old_action, 0) and return, so
-# that the fault repeats under the old action; if that one brings us back, then first_action.
+# map a zero page over it and count it. Any other: do what old_action says and stay; if that one
+# leads back here, what first_action says. Images made before do not stay: they install the action.
 SIGBUS_OFFSETS = {
     "first": 0,  # u64: address of the first GUARDED, or 0
-    "foreign": 8,  # u64: faults elsewhere so far
+    "foreign": 8,  # u64: odd while a fault elsewhere is passed on: its address; else 0
     "syscall": 16,  # u64: address of libc's variadic syscall(2) wrapper
     "mmap_number": 24,  # u64: number of mmap(2) on this architecture
     "page_bytes": 32,  # u64: the kernel's page size

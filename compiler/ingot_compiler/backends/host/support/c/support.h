@@ -79,6 +79,13 @@ struct guarded {
   struct guarded *next;
 };
 
+// libc's struct sigaction.
+struct action {
+  u64 handler, mask[16];
+  i32 flags;
+  u64 restorer;
+};
+
 // abi.SIGBUS_OFFSETS: the writable page behind the image.
 struct sigbus_page {
   struct guarded *first;
@@ -86,9 +93,9 @@ struct sigbus_page {
   syscall_function *syscall;
   i64 mmap_number;
   u64 page_bytes;
-  i32 (*sigaction)(i32 signal, void *action, void *old);
-  _Alignas(64) u8 old_action[152];
-  _Alignas(64) u8 first_action[152];
+  i32 (*sigaction)(i32 signal, const void *action, void *old);
+  _Alignas(64) struct action old_action;
+  _Alignas(64) struct action first_action;
 };
 
 CHECK_LAYOUT
