@@ -168,16 +168,7 @@ def library(*, sanitized: bool = False) -> ctypes.CDLL:
     if shared.exists():
         return _with_types(ctypes.CDLL(str(shared)))
     with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
-        for name, content in loader_sources():
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                file.write(content)
-        flags = (*_FLAGS, *(_SANITIZED if sanitized else ("-fno-sanitize=all",)))
-        for command in (
-            ("cc", *flags, "-c", "ingot.c", "-o", "ingot.o"),
-            ("ld.lld", "-shared", "ingot.o", "-o", "libingot.so"),
-        ):
-            done = run_zig(command, folder)
-            assert done.returncode == 0, done.stderr
+        _compile(folder, sanitized=sanitized)
         made = os.path.join(folder, "libingot.so")
         if shared.parent.is_dir():
             part = shared.with_suffix(f".{os.getpid()}")
@@ -192,6 +183,19 @@ def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
     for name in ("unload", "close", "cancel"):
         getattr(loaded, f"ingot_{name}").restype = None
     return loaded
+
+
+def _compile(folder: str, *, sanitized: bool) -> None:
+    for name, content in loader_sources():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(content)
+    flags = (*_FLAGS, *(_SANITIZED if sanitized else ("-fno-sanitize=all",)))
+    for command in (
+        ("cc", *flags, "-c", "ingot.c", "-o", "ingot.o"),
+        ("ld.lld", "-shared", "ingot.o", "-o", "libingot.so"),
+    ):
+        done = run_zig(command, folder)
+        assert done.returncode == 0, done.stderr
 
 
 def find_opencl() -> dict[str, str]:

@@ -66,7 +66,8 @@ static bool load_device_weights(ingot_bundle *bundle, u32 index, i32 verify, str
   good = good && (memory.address || device_allocate(bundle->devices[index], weights.size, &memory, error));
   good = good && device_write(bundle->devices[index], memory.address, weights.data, weights.size, false, error);
   bundle->device_weights[index] = memory.address;
-  if (good && weights.data && !is_whole(&weights)) good = changed(error, bundle->source.name, "some of its pages could not be read");
+  const char *lost = why_lost(&weights);
+  if (good && lost) good = changed(error, bundle->source.name, lost);
   unmap_weights(&weights);
   return good;
 }

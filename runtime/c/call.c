@@ -63,19 +63,22 @@ static i32 call_with_threads(ingot_session *session, error *error) {
 }
 
 // Whether the file is what it was. False without an error: its record alone changed (a rename, permissions, a writer who put the time
-// back), the weights were verified again, and what was computed meanwhile must be computed again.
+// back), the weights were verified again, and what was computed meanwhile must be computed again. After an error the weights are lost for
+// all sessions: what is not verified gets no stamp, and no content of the file brings it back.
 static bool is_unchanged(ingot_session *session, error *error) {
   enum { CHANGES_MAX = 8 };
   ingot_bundle *bundle = session->bundle;
   const struct source *source = &bundle->source;
   struct stamp now = session->stamp;
-  if (!is_whole(&bundle->weights)) return changed(error, source->name, "some of its pages could not be read");
+  const char *lost = why_lost(&bundle->weights);
+  if (lost) return changed(error, source->name, lost);
   if (source->fd < 0 || (present_stamp(source, &now, error) && is_same_stamp(now, session->stamp))) return true;
   if (error->kind || !settled_stamp(source, &now, error)) return false;
-  if (!is_same_content(now, session->stamp) || ++session->changes > CHANGES_MAX)
-    return changed(error, source->name, "its size or its times are not those of load time");
-  verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error);
-  session->stamp = now;
+  bool is_same = is_same_content(now, session->stamp);
+  if (!is_same || ++session->changes > CHANGES_MAX) changed(error, source->name, "its size or its times are not those of load time");
+  else if (verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error)) session->stamp = now;
+  bool is_lost = !is_same || error->kind == INGOT_DIGEST_ERROR || why_lost(&bundle->weights);
+  if (is_lost) __atomic_store_n(&bundle->weights.is_lost, 1, __ATOMIC_RELEASE);
   return false;
 }
 

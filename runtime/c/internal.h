@@ -172,6 +172,7 @@ struct weights {
   u8 *mapped;           // null in memory that is the caller's
   u8 *copied;           // of memory at another alignment
   struct guard *guard;  // of a mapping
+  u32 is_lost;          // a call has found other bytes than those that were verified: no later one is right
   struct bytes tree;
   u32 id;  // of the device
 };

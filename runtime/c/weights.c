@@ -80,7 +80,11 @@ static void unmap_weights(struct weights *weights) {
   *weights = (struct weights){0};
 }
 
-static bool is_whole(const struct weights *weights) { return !weights->guard || !atomic_load(&weights->guard->faults); }
+// Why no call is right any more, whatever the file holds by now; null: nothing is known of that.
+static const char *why_lost(const struct weights *weights) {
+  if (weights->guard && atomic_load(&weights->guard->faults)) return "some of its pages could not be read";
+  return __atomic_load_n(&weights->is_lost, __ATOMIC_ACQUIRE) ? "a call before has found it changed" : NULL;
+}
 
 typedef i32 launch_function(void *pool, void *kernel, u64 *buffers, i64 *scalars, i64 extent, i64 grain, void *scratch, i64 stride, void *watch);
 
@@ -145,7 +149,8 @@ static bool judge_weights(const struct check *check, bool is_full, error *error)
   u32 id = check->weights->id;
   i64 total = check->total;
   const char *name = HAS_SHARED && !id && source->base ? TEXT("%s, %s", source->name, source->base->name) : source->name;
-  if (!is_whole(check->weights)) return changed(error, name, "some of its pages cannot be read");
+  const char *lost = why_lost(check->weights);
+  if (lost) return changed(error, name, lost);
   const char *where = TEXT("%s, section weights %u", name, id);
   if (verified->bad != UINT64_MAX) {
     const char *why = TEXT("the %s is not that of section tree %u", is_full ? "BLAKE3 digest" : "checksum", id);

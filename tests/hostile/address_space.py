@@ -18,7 +18,7 @@ from tests.hostile import trials
 from ingot_runtime.format.sha256 import sha256
 
 SECONDS = 120.0
-KINDS = ((4, "aot"), (4, "vm"), (1, "aot"), (1, "vm"))
+KINDS = ((4, "aot"), (4, "vm"), (1, "aot"), (1, "vm"), (4, "c"), (1, "c"))
 _LEAST_HEAP_BYTES = 1 << 15  # below, the interpreter itself cannot say what it lacks
 _MOST_HEAP_BYTES = 4 << 20
 _PIECES_MAX = 1 << 15

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from tests.hostile import trials
+from tests.hostile.loaders import LOADERS, WAYS, Load, Running, around_verification, loaded
 from tests.hostile.tiny import (
     WEIGHTS_AT,
     WEIGHTS_SECTION_BYTES,
@@ -34,8 +35,6 @@ from tests.hostile.tiny import (
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_runtime.executor.session import Session
-from ingot_runtime.loader.weights import Verifier, Weights
 
 SECONDS = 120.0
 _OTHER_SEED = 5
@@ -164,56 +163,59 @@ EXPECTED = {
 MOMENTS = ("before verification", "after verification", "between runs")
 
 
-def answer(session: Session) -> int:
+def answer(session: Running) -> int:
     """Return the seed whose numbers a run gives, -1 for wrong ones."""
     got = session.run({"x": _X})["y"]
     return next((seed for seed, expected in _EXPECTED.items() if (got == expected).all()), -1)
 
 
-def case(folder: Path, name: str, moment: str) -> str:
-    """Do one change at one moment, on one thread: the end is known, and a new load of the restored
-    file is right."""
-    bundle = Bundle(folder)
+def case(folder: Path, name: str, moment: str, loader: str) -> str:
+    """Do one change at one moment: the end is known, and a new load of the restored file is
+    right."""
+    bundle, load = Bundle(folder), LOADERS[loader]
     change: Callable[[], None] = getattr(bundle, name)
-    verify = Verifier.verify
-    if moment != "between runs":
-
-        def changed_meanwhile(self: Verifier, weights: Weights, mode: str) -> None:
-            Verifier.verify = verify  # type: ignore[method-assign]
-            if moment == "before verification":
-                change()
-            verify(self, weights, mode)
-            if moment == "after verification":
-                change()
-
-        Verifier.verify = changed_meanwhile  # type: ignore[method-assign]
-    end = trials.verdict(partial(_life, bundle, change if moment == "between runs" else None))
+    if moment == "between runs":
+        end = trials.verdict(partial(_life, bundle, load, change))
+    else:
+        at = {"before verification": (change, _nothing), "after verification": (_nothing, change)}
+        with around_verification(loader, *at[moment]):
+            end = trials.verdict(partial(_life, bundle, load, None))
     bundle.restore()
-    again = trials.verdict(lambda: answer(ingot_runtime.load(bundle.path)) == 0)
+    again = trials.verdict(lambda: answer(load(bundle.path)) == 0)
     if again != "right":
         return f"second {again}"
     return "as expected" if end == EXPECTED[name] else f"{end} for {EXPECTED[name]}"
 
 
-def _life(bundle: Bundle, change: Callable[[], None] | None) -> bool:
+def _nothing() -> None:
+    pass
+
+
+def _life(bundle: Bundle, load: Load, change: Callable[[], None] | None) -> bool:
+    """Run, and change the file between two calls. Whoever has lost weights stays dead, and so does
+    each session that has the same ones: no content of the file brings them back."""
     found = bundle.path.stat()
-    session = ingot_runtime.load(bundle.path)
+    sessions = [load(bundle.path)]
     if change is not None:
-        if answer(session) != 0:
+        sessions.append(sessions[0].another())
+        if any(answer(each) != 0 for each in sessions):
             return False
         change()
     try:
-        return answer(session) == 0 and answer(session) == 0
-    except ingot_runtime.ChangedError:
-        weights = session.loaded.weights
-        if weights is not None and not weights.is_whole:
-            # Zeros stand for pages that could not be read: no content of the file brings them back.
-            bundle.restore_in_place()
-            os.utime(bundle.path, ns=(found.st_atime_ns, found.st_mtime_ns))
-        again = trials.verdict(lambda: answer(session) == 0)
-        if again != "ChangedError":
-            raise AssertionError(f"the next call after ChangedError: {again}") from None
+        return answer(sessions[0]) == 0 and answer(sessions[0]) == 0
+    except (ingot_runtime.ChangedError, ingot_runtime.DigestError) as error:
+        for restored in (False, True):
+            if restored:
+                bundle.restore_in_place()
+                os.utime(bundle.path, ns=(found.st_atime_ns, found.st_mtime_ns))
+            ends = [trials.verdict(partial(_is_first, each)) for each in sessions]
+            if ends != ["ChangedError"] * len(sessions):
+                raise AssertionError(f"the next calls after {error.what}: {ends}") from None
         raise
+
+
+def _is_first(session: Running) -> bool:
+    return answer(session) == 0
 
 
 def schedule(folder: Path, number: int) -> str:
@@ -242,7 +244,7 @@ def schedule(folder: Path, number: int) -> str:
             stop.set()
             actor.join()  # pyright: ignore[reportPossiblyUnboundVariable]
     bundle.restore()
-    again = trials.verdict(lambda: answer(ingot_runtime.load(bundle.path)) == 0)
+    again = trials.verdict(lambda: answer(LOADERS["python"](bundle.path)) == 0)
     return ", ".join(sorted(ends)) if again == "right" else f"second {again}"
 
 
@@ -260,15 +262,12 @@ ENDS = (
 
 
 def _attempt(path: str, draw: random.Random) -> str:
-    threads, executor, mode = (
-        draw.choice((1, 1, 3)),
-        draw.choice(("aot", "aot", "vm")),
-        draw.choice(("full", "fast")),
-    )
+    threads, mode = draw.choice((1, 1, 3)), draw.choice(("full", "fast"))
+    way = draw.choice(sorted(WAYS))
     runs = draw.randint(1, 6)
 
     def life() -> bool:
-        session = ingot_runtime.load(path, threads=threads, executor=executor, verify=mode)
+        session = loaded(path, way, threads, mode)
         seeds = {answer(session) for _ in range(runs)}
         return len(seeds) == 1 and -1 not in seeds  # one bundle, from the first run to the last
 
@@ -296,7 +295,8 @@ def main() -> None:
     todo: list[tuple[str, Callable[[Path], str]]] = []
     if sys.argv[2] == "cases":
         todo = [
-            (f"{name}, {moment}", partial(case, name=name, moment=moment))
+            (f"{name}, {moment}, {loader}", partial(case, name=name, moment=moment, loader=loader))
+            for loader in LOADERS
             for name in EXPECTED
             for moment in MOMENTS
         ]

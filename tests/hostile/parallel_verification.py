@@ -20,19 +20,22 @@ from typing import Any
 
 from tests.hostile import trials
 from tests.hostile.large_tiny import MIB, MIBS, write_large
+from tests.hostile.loaders import loaded
 
 import ingot_runtime
 
 SECONDS = 120.0
 THREADS = (1, 2, 4)
 MODES = ("full", "fast")
+WAYS = ("aot", "c")
 _CUT_SECONDS_MAX = 0.03
 
 
 def damaged(
-    path: Path, weights_at: int, number: int, threads: int, mode: str, can_start: int
+    path: Path, weights_at: int, number: int, threads: int, mode: str, way: str, can_start: int
 ) -> str:
-    """One bit is wrong; only `can_start` workers can be started. The error must name the MiB."""
+    """One bit is wrong; only `can_start` workers of Python's loader can be started. The error must
+    name the MiB."""
     draw = random.Random(number)
     mib = number % MIBS
     place = weights_at + mib * MIB + draw.choice((0, MIB - 1, draw.randrange(MIB)))
@@ -48,7 +51,7 @@ def damaged(
     _thread.start_new_thread = limited
     _flip(path, place)
     try:
-        ingot_runtime.load(path, threads=threads, verify=mode)
+        loaded(path, way, threads, mode)
     except ingot_runtime.DigestError as error:
         return "found" if f"MiB {mib}" in error.what else f"wrong: {error.what} for MiB {mib}"
     finally:
@@ -64,7 +67,7 @@ def _flip(path: Path, place: int) -> None:
         file.write(bytes([value ^ 1]))
 
 
-def cut(path: Path, weights_at: int, number: int, threads: int, mode: str) -> str:
+def cut(path: Path, weights_at: int, number: int, threads: int, mode: str, way: str) -> str:
     """The file is cut somewhere while it is verified, run, and verified again."""
     draw = random.Random(number)
     size = path.stat().st_size
@@ -82,7 +85,7 @@ def cut(path: Path, weights_at: int, number: int, threads: int, mode: str) -> st
     actor.start()
 
     def life() -> bool:
-        session = ingot_runtime.load(path, threads=threads, verify=mode)
+        session = loaded(path, way, threads, mode)
         while actor.is_alive():
             if not trials.runs_right(session):
                 return False
@@ -97,20 +100,20 @@ def main() -> None:
     trials.prepare()
     path = folder / "large.ingot"
     weights_at = write_large(path)
-    kinds = [(threads, mode) for threads in THREADS for mode in MODES]
+    kinds = [(threads, mode, way) for threads in THREADS for mode in MODES for way in WAYS]
     for number in range(count):
-        threads, mode = kinds[number % len(kinds)]
-        can_start = number // len(kinds) % threads if number % 2 else threads
-        trial = partial(damaged, path, weights_at, number * 7, threads, mode, can_start)
+        threads, mode, way = kinds[number % len(kinds)]
+        can_start = number // len(kinds) % threads if number // 2 % 2 else threads
+        trial = partial(damaged, path, weights_at, number * 7, threads, mode, way, can_start)
         print(
-            f"{trials.in_child(trial, SECONDS)}\tdamage {number}, {threads} threads, {can_start} start, {mode}",
+            f"{trials.in_child(trial, SECONDS)}\tdamage {number}, {threads} threads, {can_start} start, {mode}, {way}",
             flush=True,
         )
     content = path.read_bytes()
     for number in range(count):
-        threads, mode = kinds[number % len(kinds)]
-        end = trials.in_child(partial(cut, path, weights_at, number, threads, mode), SECONDS)
-        print(f"{end}\tcut {number}, {threads} threads, {mode}", flush=True)
+        threads, mode, way = kinds[number % len(kinds)]
+        end = trials.in_child(partial(cut, path, weights_at, number, threads, mode, way), SECONDS)
+        print(f"{end}\tcut {number}, {threads} threads, {mode}, {way}", flush=True)
         with path.open("r+b") as file:
             left = file.seek(0, os.SEEK_END)
             file.write(content[left:])

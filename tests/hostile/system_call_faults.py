@@ -17,6 +17,7 @@ from functools import partial
 from tests.hostile import tracer, trials
 
 SECONDS = 120.0
+SESSIONS = ((3, "aot"), (1, "vm"), (2, "c"))  # threads, and the way to run
 _FUTEX = 202
 _FUTEX_WAITS = (0, 9)  # FUTEX_WAIT, FUTEX_WAIT_BITSET: a wake of memory that is there cannot fail
 # Numbers of x86-64. EINTR is left out where the kernel restarts the call itself.
@@ -133,11 +134,11 @@ def main() -> None:
     """Try, and print."""
     path, count = sys.argv[1], int(sys.argv[2])
     trials.prepare()
-    assert trials.load_run_close(path, 3)
-    assert trials.load_run_close(path, 1, "vm")
+    for threads, executor in SESSIONS:
+        assert trials.load_run_close(path, threads, executor)
     refused = tracer.is_permitted()
     assert not refused, refused
-    for threads, executor in ((3, "aot"), (1, "vm")):
+    for threads, executor in SESSIONS:
         probe = Plan(sys.maxsize, 0, forever=False)
         end = tracer.traced(partial(life, path, threads, executor, close=True), probe, SECONDS)
         assert end == "right", end

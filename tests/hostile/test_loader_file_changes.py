@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.c_loader import library
 from tests.hostile import changing_file, trials
+from tests.hostile.attacks import attacked
+from tests.hostile.loaders import LOADERS, Running
 from tests.hostile.tiny import (
     WEIGHTS_SECTION_BYTES,
     WIDTH,
@@ -19,7 +22,6 @@ from tests.hostile.tiny import (
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_runtime.executor.session import Session
 from ingot_runtime.loader import sigbus
 
 QUICK_SCHEDULES = 20
@@ -37,7 +39,8 @@ def test_each_change_at_each_moment(tmp_path: Path) -> None:
     new load of the file is right."""
     ends = trials.run_driver("changing_file", str(tmp_path), "cases", seconds=600)
     assert {end: cases for end, cases in ends.items() if end != "as expected"} == {}
-    assert len(ends["as expected"]) == len(changing_file.EXPECTED) * len(changing_file.MOMENTS)
+    cases = len(LOADERS) * len(changing_file.EXPECTED) * len(changing_file.MOMENTS)
+    assert len(ends["as expected"]) == cases
 
 
 def require_schedules(folder: Path, count: int, expected: frozenset[str]) -> None:
@@ -92,9 +95,10 @@ def test_many_parallel_verifications(tmp_path: Path) -> None:
     require_verified(tmp_path, SLOW_VERIFICATIONS)
 
 
-def many_sessions(folder: Path, count: int) -> str:
+def many_sessions(folder: Path, count: int, loader: str) -> str:
     """Load from many files, share some, cut them all: every session notices, and nothing is
     left."""
+    load = LOADERS[loader]
     # This is a child: sessions that other tests have left in it keep their handler, beneath a new
     # one.
     sigbus._installed, sigbus._tables = {}, {}  # pyright: ignore[reportPrivateUsage]
@@ -104,16 +108,16 @@ def many_sessions(folder: Path, count: int) -> str:
     del before["memory"]  # the list of guarded ranges grows, and keeps its rows
     for path in paths:
         _write_sparse(path, content)
-    sessions = [ingot_runtime.load(path) for path in paths]
-    shared = [ingot_runtime.load(paths[0]) for _ in range(20)]
-    if any(one.loaded.weights is not sessions[0].loaded.weights for one in shared):
-        return "sessions of one file do not share its mapping"
+    sessions = [load(path) for path in paths]
+    shared = [sessions[0].another() for _ in range(20)]
     for path in paths:
         path.write_bytes(content[:-WEIGHTS_SECTION_BYTES])
     ends = {trials.verdict(partial(_is_right, session)) for session in (*sessions, *shared)}
     for path in paths:
         path.unlink()
-    del sessions, shared
+    for session in (*shared, *sessions):
+        session.close()
+    del sessions, shared, session
     if sigbus._installed:  # pyright: ignore[reportPrivateUsage]
         return "the handler is still installed"
     return trials.leaked(before) or ", ".join(ends)
@@ -129,27 +133,30 @@ def _write_sparse(path: Path, content: bytes) -> None:
                 file.write(content[at : at + block_bytes])
 
 
-def _is_right(session: Session) -> bool:
+def _is_right(session: Running) -> bool:
     return bool((session.run({"x": X})["y"] == tiny_reference(X)).all())
 
 
-def require_guarded(folder: Path, count: int) -> None:
+def require_guarded(folder: Path, count: int, loader: str) -> None:
     """Sessions of `count` files, and 20 more of one of them, in one process: all are guarded;
     sessions of one file share one mapping."""
     write_bundle(tiny_contents("batch"), folder / "m.ingot", tree_entry)
-    assert trials.in_fresh_child(partial(many_sessions, folder, count)) == "ChangedError"
+    library()
+    assert trials.in_fresh_child(partial(many_sessions, folder, count, loader)) == "ChangedError"
 
 
 @pytest.mark.broad
-def test_every_session_is_guarded(tmp_path: Path) -> None:
+@attacked
+def test_every_session_is_guarded(tmp_path: Path, loader: str) -> None:
     """60 files and 80 sessions."""
-    require_guarded(tmp_path, QUICK_SESSIONS)
+    require_guarded(tmp_path, QUICK_SESSIONS, loader)
 
 
 @pytest.mark.slow
-def test_every_one_of_many_sessions_is_guarded(tmp_path: Path) -> None:
+@attacked
+def test_every_one_of_many_sessions_is_guarded(tmp_path: Path, loader: str) -> None:
     """300 files and 320 sessions."""
-    require_guarded(tmp_path, SLOW_SESSIONS)
+    require_guarded(tmp_path, SLOW_SESSIONS, loader)
 
 
 def test_change_within_one_tick_of_the_clock(

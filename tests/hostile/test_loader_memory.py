@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile import trials
+from tests.hostile.address_space import KINDS
 from tests.hostile.tiny import WIDTH, tiny_contents, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
 
-QUICK_POINTS = 40  # for each of four sessions: 1 and 4 threads, native and vm
+QUICK_POINTS = 40  # for each way to run, and 1 and 4 threads
 SLOW_POINTS = 500
 
 
@@ -43,14 +44,14 @@ def require_good(ends: dict[str, list[str]], count: int) -> None:
 def test_some_limits(bundle: Path) -> None:
     """Limits of address space, and heaps that are full, at 40 points."""
     ends = trials.run_driver("address_space", str(bundle), str(QUICK_POINTS), seconds=600)
-    require_good(ends, 4 * QUICK_POINTS)
+    require_good(ends, len(KINDS) * QUICK_POINTS)
 
 
 @pytest.mark.slow
 def test_many_limits(bundle: Path) -> None:
     """The same at 500 points."""
     ends = trials.run_driver("address_space", str(bundle), str(SLOW_POINTS), seconds=3600)
-    require_good(ends, 4 * SLOW_POINTS)
+    require_good(ends, len(KINDS) * SLOW_POINTS)
 
 
 def test_hashing_in_a_full_heap() -> None:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.c_loader import library
+from tests.hostile.attacks import attacked
 from tests.hostile.tiny import tiny_contents, tree_entry
 
 from ingot_artifacts.bundle.write import write_bundle
@@ -19,15 +21,17 @@ _SECONDS = 300
 _HEAD = """
 import atexit, faulthandler, gc, os, sys, threading, time
 import numpy as np
-import ingot_runtime
-from tests.hostile import trials
+from tests.hostile import loaders, trials
 trials.prepare()
-path, threads, executor = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+path, threads, way = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 x = np.ones((100_000, 8), np.float32)
 def load():
-    return ingot_runtime.load(path, threads=threads, executor=executor)
-with load() as first:  # which joins its threads
-    expected = first.run({"x": x})["y"]
+    made = loaders.loaded(path, way, threads)
+    return made if way == "c" else made.session
+first = load()
+expected = first.run({"x": x})["y"]
+first.close()  # which joins its threads
+del first
 def right(session):
     return bool((session.run({"x": x})["y"] == expected).all())
 def forever(session):
@@ -246,6 +250,14 @@ print(right(load()))
 }
 
 
+OF_EACH_LOADER = (  # what does not depend on the interpreter's collector and its end
+    "fork, then run in the child and its child",
+    "a child closes what it has inherited",
+    "a daemon closes all descriptors",
+    "a daemon closes all descriptors and opens none",
+)
+
+
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / "tiny.ingot"
@@ -256,6 +268,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
     """The script prints what it should, nothing on standard error, and exits with 0."""
     text, expected = SCRIPTS[name]
+    library()  # made once, for all of them
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(
         # Newer interpreters warn of every fork beside a thread: that is what is tried here.
@@ -264,6 +277,13 @@ def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
     )  # fmt: skip
     expected = expected.replace("{trace}", "BusyError" if executor == "vm" else "InputError")
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, expected, "")
+
+
+@attacked
+@pytest.mark.parametrize("name", OF_EACH_LOADER)
+def test_odd_process_of_each_loader(name: str, bundle: Path, loader: str) -> None:
+    """Forks and lost descriptors: an exit code of 0, and right numbers or an error."""
+    require_end(name, bundle, QUICK_THREADS, "aot" if loader == "python" else loader)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

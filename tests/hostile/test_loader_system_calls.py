@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile import trials
+from tests.hostile.attacks import attacked
+from tests.hostile.loaders import LOADERS
+from tests.hostile.system_call_faults import SESSIONS
 from tests.hostile.tiny import (
     WEIGHTS_AT,
     WEIGHTS_SECTION_BYTES,
@@ -25,7 +28,7 @@ from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.errors import ResourceError
 from ingot_runtime.loader import sigbus, system
 
-QUICK_TRIALS = 30  # besides those of the first call of each kind, for each of the two sessions: 3 threads and native, 1 thread and vm
+QUICK_TRIALS = 30  # besides those of the first call of each kind, for each of the sessions
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
 
@@ -50,7 +53,7 @@ def test_some_calls_fail(bundle: Path) -> None:
     next load works."""
     require_good(
         trials.run_driver("system_call_faults", str(bundle), str(QUICK_TRIALS), seconds=600),
-        2 * QUICK_TRIALS,
+        len(SESSIONS) * QUICK_TRIALS,
     )
 
 
@@ -98,16 +101,19 @@ def test_refused_handler_is_installed_by_the_next_load(
     assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
 
 
+@attacked
 @pytest.mark.usefixtures("no_handler")
-def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
+def test_handler_goes_with_a_load_that_fails(bundle: Path, loader: str) -> None:
     """A load that fails after the guard was installed leaves no handler, and no image that holds
     it."""
+    before = action_now()
     data = bytearray(bundle.read_bytes())
     data[WEIGHTS_AT - WEIGHTS_SECTION_BYTES] ^= 1
     bundle.write_bytes(data)
     with pytest.raises(ingot_runtime.DigestError, match="weights are damaged"):
-        ingot_runtime.load(bundle)
+        LOADERS[loader](bundle)
     assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
+    assert action_now() == before
 
 
 @pytest.mark.usefixtures("no_handler")

@@ -28,11 +28,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tests.c_loader import library
+from tests.hostile.loaders import Running, loaded
 from tests.hostile.tiny import WIDTH, tiny_reference
 
 import ingot_runtime
 from ingot_runtime import load_bundle as load_module
-from ingot_runtime.executor.session import Session
 from ingot_runtime.loader import pool
 
 Rows = npt.NDArray[np.float32]
@@ -59,8 +60,9 @@ class CountedMap(_system_map):
 
 def prepare() -> None:
     """Count mappings from now on, leave cycles of references where they are, let a session have as
-    many threads as it asks for, and import what a session imports."""
+    many threads as it asks for, import what a session imports, and make the loader in C."""
     gc.disable()
+    library()
     mmap.mmap = CountedMap  # type: ignore[misc]
     found = pool.usable_threads
 
@@ -125,7 +127,7 @@ def verdict(action: Callable[[], bool]) -> str:
         return f"foreign {type(error).__name__}: {error}"
 
 
-def runs_right(session: Session) -> bool:
+def runs_right(session: Running) -> bool:
     """Whether small and large inputs give the bits that they must."""
     small = session.run({"x": _SMALL})["y"]
     large = session.run({"x": _LARGE})["y"]
@@ -133,14 +135,16 @@ def runs_right(session: Session) -> bool:
 
 
 def load_run_close(
-    path: str, threads: int = 1, executor: str = "aot", verify: str = "full", close: bool = True
+    path: str, threads: int = 1, way: str = "aot", verify: str = "full", close: bool = True
 ) -> bool:
-    """The whole life of a session; ended by `close`, or by dropping the last reference."""
-    session = ingot_runtime.load(path, threads=threads, executor=executor, verify=verify)
-    good = runs_right(session)
-    if close:
-        session.close()
-    return good
+    """The whole life of a session; ended by `close`, or by dropping the last reference, which
+    closes it in C."""
+    session = loaded(path, way, threads, verify)
+    try:
+        return runs_right(session)
+    finally:
+        if close or way == "c":
+            session.close()
 
 
 def in_child(body: Callable[[], str], seconds: float) -> str:

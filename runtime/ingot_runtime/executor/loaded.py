@@ -5,7 +5,7 @@ In: a source, a plan, an image. Out: ``Loaded``, and its orderly end. Not done h
 Every part holds what it needs, and gives it back with its last reference: no order can be wrong.
 """
 
-from ..errors import InputError
+from ..errors import ChangedError, DigestError, InputError
 from ..format.file import settled
 from ..format.plan import BundlePlan, VariantPlan
 from ..format.source import Source, changed
@@ -94,21 +94,29 @@ class Loaded:
         the weights were verified again; what was computed meanwhile must be computed again.
 
         Raises:
-            ChangedError: size, content or time of writing are others, or a page could not be read.
+            ChangedError: size or time of writing are others, or a page could not be read, now or
+                for another session of the same weights. DigestError: the weights are others. Both
+                end all these sessions.
         """
-        name = self.source.name
-        if self.weights is not None and not self.weights.is_whole:
-            raise changed(name, "some of its pages could not be read")
+        name, weights = self.source.name, self.weights
+        if weights is not None and not weights.is_whole:
+            raise changed(name, weights.why_lost)
         now = self.source.present_stamp()
         if now == self.stamp:
             return True
         # What is verified now must show any change from now on.
         now = settled(self.source.present_stamp)
         self._changes += 1
-        if now[:2] != self.stamp[:2] or self._changes > _CHANGES_MAX:
-            raise changed(name)
-        if self.weights is not None and self._verifier is not None:
-            self._verifier.verify(self.weights, "full")
+        is_same = now[:2] == self.stamp[:2]
+        try:
+            if not is_same or self._changes > _CHANGES_MAX:
+                raise changed(name)
+            if weights is not None and self._verifier is not None:
+                self._verifier.verify(weights, "full")
+        except (ChangedError, DigestError) as error:
+            if weights is not None and (not is_same or isinstance(error, DigestError)):
+                weights.lose()
+            raise
         self.stamp = now
         return False
 

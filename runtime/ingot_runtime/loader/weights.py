@@ -30,10 +30,11 @@ _LEAST_BAD = (1 << 64) - 1
 class Weights:
     """A mapped weights section, guarded before anybody touches it, and as long as it lives."""
 
-    __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
+    __slots__ = ("__weakref__", "_area", "_faults", "_is_lost", "address", "size_bytes")
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
         """Map the section, or raise ``ResourceError``."""
+        self._is_lost = False
         pieces = [(0, row.size_bytes, source, row.offset)]
         if source.base is not None and not row.id:
             from ..format import base as other
@@ -56,8 +57,19 @@ class Weights:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every page that was touched could be read; zeros stand for the others."""
-        return not self._faults.value
+        """Whether what is mapped may be what was verified; else no later call is right."""
+        return not self._faults.value and not self._is_lost
+
+    @property
+    def why_lost(self) -> str:
+        """Why it is not whole. Zeros stand for a page that could not be read."""
+        if self._faults.value:
+            return "some of its pages could not be read"
+        return "a call before has found it changed"
+
+    def lose(self) -> None:
+        """Let no session that maps it go on, whatever the file holds from now on."""
+        self._is_lost = True
 
 
 _mapped: "dict[tuple[int, ...], weakref.ref[Weights]]" = {}
@@ -158,7 +170,7 @@ class Verifier:
         if rc == abi.RC_CANCELLED:
             raise self._watch.ended(self._name)
         if not weights.is_whole:
-            raise changed(self._name, "some of its pages cannot be read")
+            raise changed(self._name, weights.why_lost)
         where = f"{self._name}, section weights {self._id}"
         if bad != _LEAST_BAD:
             digest = "BLAKE3 digest" if mode == "full" else "checksum"
