@@ -18,6 +18,7 @@ from tests.unit.lowering_harness import normal
 import ingot
 import ingot_runtime
 from ingot_runtime.executor.session import Session
+from ingot_runtime.loader import ending
 from ingot_runtime.loader.watch import Watch
 
 FOREVER = {"n": np.array(1 << 40), "x": np.ones(4, np.float32)}
@@ -312,14 +313,98 @@ end()
     assert end_of(text, product) == (1, "", "")
 
 
-def test_the_interpreter_ends_beside_a_call_that_does_not(loop: Path) -> None:
-    """What hears nothing of the end is not waited for longer than is told."""
+def test_lanes_end_before_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was made first, and in whatever order a set has it."""
+    told: list[str] = []
+
+    class Told:
+        def __init__(self, name: str) -> None:
+            self.end = lambda: told.append(name)
+
+    monkeypatch.setattr(ending, "_told", (set(), set(), set()))
+    monkeypatch.setattr(ending, "_last_threads", [])
+    kinds = {"lane": ending.LANES, "watch": ending.WATCHES, "pool": ending.POOLS}
+    kept = [(Told(name), kind) for _ in range(50) for name, kind in reversed(kinds.items())]
+    for who, kind in kept:
+        ending.tell(who, kind)
+    ending._end()  # pyright: ignore[reportPrivateUsage]
+    assert told == [name for name in kinds for _ in range(50)]
+    late = Told("late")
+    ending.tell(late, ending.LANES)
+    assert told[-1] == "late"
+
+
+def test_a_call_that_takes_the_end_back_is_ended_again(loop: Path) -> None:
+    """As one does that was not meant by whoever has ended it."""
     text = """
-from ingot_runtime.loader import ending
-ending._DEADLINE_SECONDS = 0.2
 session = ingot_runtime.load(sys.argv[1])
-session._lane._main = lambda call: time.sleep(1e6)
-call = lambda: session.run(short)
+lane = session._lane
+main = lane._main
+def again(call):
+    code = main(call)
+    lane.watch._cancel.value = 0
+    return code and main(call)
+lane._main = again
+call = lambda: session.run(going)
 end()
 """
     assert end_of(text, loop) == (1, "", "")
+
+
+def test_a_session_that_is_made_at_the_end_is_told(loop: Path) -> None:
+    """One of a daemon thread, while `atexit` calls what was registered before."""
+    text = """
+from ingot_runtime.executor import lane
+from ingot_runtime.loader import ending
+atexit._clear()
+atexit.register(time.sleep, 0.5)
+atexit.register(ending._end)
+tell = lane.tell
+def late(*arguments):
+    while not ending._last_threads:
+        time.sleep(0.001)
+    time.sleep(0.1)
+    tell(*arguments)
+lane.tell = late
+call = lambda: ingot_runtime.load(sys.argv[1]).run(going)
+end()
+"""
+    assert end_of(text, loop) == (1, "", "")
+
+
+# A call that hears nothing of the end, and a thread that is inside of it.
+DEAF = """
+from ingot_runtime.loader import ending
+session = ingot_runtime.load(sys.argv[1])
+deaf = threading.Event()
+def main(call):
+    deaf.set()
+    time.sleep(SECONDS)
+    print("back", flush=True)
+    return 0
+session._lane._main = main
+call = lambda: session.run(short)
+threading.Thread(target=work, daemon=True).start()
+deaf.wait()
+"""
+
+
+def test_the_interpreter_waits_for_a_call_that_hears_nothing(loop: Path) -> None:
+    """As of a device that is slow: it must not come back to an interpreter that is gone."""
+    text = f"SECONDS = 1.5{DEAF}sys.exit(1)"
+    assert end_of(text, loop) == (1, "back\n", "")
+
+
+def test_who_does_not_want_to_wait_interrupts(loop: Path) -> None:
+    """The process ends at once then."""
+    text = f"""SECONDS = 1e6{DEAF}
+import os, signal
+def interrupt():
+    while not ending._last_threads:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+sys.exit(1)
+"""
+    assert end_of(text, loop) == (130, "", "")

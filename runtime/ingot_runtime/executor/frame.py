@@ -15,6 +15,7 @@ from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.limits import SIZE_BYTES_MAX
 from ..format.plan import BundlePlan, TensorPlan
 from ..loader.block import Block
+from ..loader.ending import native
 from .loaded import Loaded
 
 TYPE_CHECKING = False
@@ -82,7 +83,7 @@ class CallFrame:
         self._fill(loaded, grow_address)
         self._fill_tensors(plan.inputs, plan.outputs)
         self._fill_devices(loaded, attached)
-        self._sizes(loaded, main)
+        self.ask_sizes(loaded, main)
         self._bind_small()
 
     def resize(
@@ -97,7 +98,7 @@ class CallFrame:
         struct.pack_into(f"<{len(dims)}q", self._data, self._at["input_shapes"], *dims)
         for index, size_bytes in enumerate(self.input_bytes):
             self._input_room[index] = size_bytes
-        self._sizes(loaded, main)
+        self.ask_sizes(loaded, main)
 
     def _layout(
         self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int
@@ -187,7 +188,7 @@ class CallFrame:
         at = self._at["error"]
         return bytes(self._data[at : at + size_bytes]).decode(errors="replace")
 
-    def _sizes(self, loaded: Loaded, main: "Callable[[int], int]") -> None:
+    def ask_sizes(self, loaded: Loaded, main: "Callable[[int], int]") -> None:
         """Call `main` for sizes only, and check its answer against the plan."""
         self._set("flags", abi.FLAG_SIZES_ONLY)
         rc = main(self.call)
@@ -309,6 +310,9 @@ def _named(text: str, loaded: Loaded) -> str:
 def _bytes(tensors: tuple[TensorPlan, ...], shapes: tuple[Shape, ...]) -> tuple[int, ...]:
     pairs = zip(tensors, shapes, strict=True)
     return tuple(DTYPE_SIZES_BYTES[tensor.dtype] * prod(shape) for tensor, shape in pairs)
+
+
+native.add(CallFrame.ask_sizes.__code__)
 
 
 def _require_shape(tensor: TensorPlan, shape: Shape, known: dict[int, int], where: str) -> None:

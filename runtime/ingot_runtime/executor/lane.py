@@ -12,7 +12,7 @@ from sys import _getframe as frame_at  # pyright: ignore[reportPrivateUsage]  # 
 from ..errors import BundleError, BusyError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
 from ..loader.block import Block
-from ..loader.ending import native, stay_out, tell, told
+from ..loader.ending import LANES, native, stay_out, tell, told
 from ..loader.watch import checked_timeout
 from .frame import CallFrame, Memory, Shape
 from .grow import Grow
@@ -97,7 +97,7 @@ class Lane:
             self._main = self.vm.main
         if all(tensor.is_static for tensor in loaded.plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in loaded.plan.inputs))
-        tell(self)
+        tell(self, LANES)
 
     @property
     def name(self) -> str:
@@ -166,9 +166,11 @@ class Lane:
                 self.watch.set_timeout(None)
 
     def end(self) -> None:
-        """Let no other thread call `main`: the interpreter is ending."""
+        """Let no other thread call `main`, and the last one without workers: the interpreter is
+        ending."""
         main = self._main
         self._main = lambda call: stay_out() or main(call)
+        self._lend_again()
 
     def call(self, frame: CallFrame) -> None:
         """Call `main`; again, where the file had to be verified again meanwhile."""
@@ -365,9 +367,8 @@ def _is_calling(frame: "FrameType | None", lanes: "tuple[Lane, ...]") -> bool:
 
 def _after_fork() -> None:
     """In a forked child, no other thread is there."""
-    for lane in told():
-        if isinstance(lane, Lane):
-            lane.permit.reset()
+    for lane in told(LANES):
+        lane.permit.reset()
 
 
 os.register_at_fork(after_in_child=_after_fork)

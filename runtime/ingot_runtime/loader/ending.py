@@ -1,15 +1,16 @@
-"""The interpreter's end, which daemon threads must not meet inside of native code.
+"""The interpreter's end, which no other thread must meet inside of native code.
 
-In: watches, lanes, functions whose native code calls back. Out: their calls ended, and the threads.
-Not done here: joining other threads.
+In: lanes, watches, pools, functions whose native code calls back. Out: their calls ended, and the
+threads. Not done here: joining other threads.
 
 Native code asks the interpreter for signals and memory; one that has ended answers by SIGSEGV.
 """
 
 import atexit
+import os
 from _thread import get_ident
 from sys import _current_frames as stacks  # pyright: ignore[reportPrivateUsage]  # no other way
-from time import monotonic, sleep
+from time import sleep
 from weakref import ref
 
 TYPE_CHECKING = False
@@ -17,15 +18,18 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-_DEADLINE_SECONDS = 10  # for a device that hangs
+LANES, WATCHES, POOLS = range(3)  # in the order in which they end
+_INTERRUPTED = 130  # the exit code of a shell for Ctrl-C
 native: "set[CodeType]" = set()  # which ask `stay_out` first
-_told: "set[ref[Any]]" = set()
+_told: "tuple[set[ref[Any]], ...]" = (set(), set(), set())
 _last_threads: "list[int]" = []
 
 
-def tell(who: "Any") -> None:
-    """Call `who.end()` at the end, if it still lives."""
-    _told.add(ref(who, _told.discard))
+def tell(who: "Any", kind: int) -> None:
+    """Call `who.end()` at the end, if it still lives; at once, if that has come."""
+    _told[kind].add(ref(who, _told[kind].discard))
+    if _last_threads:
+        who.end()
 
 
 def stay_out() -> int:
@@ -45,19 +49,30 @@ def _is_any_inside(own: int) -> bool:
     return False
 
 
-def told() -> "list[Any]":
+def told(kind: int) -> "list[Any]":
     """Return those that live."""
-    return [who for who in [reference() for reference in list(_told)] if who]
+    return [who for who in [reference() for reference in list(_told[kind])] if who]
 
 
 def _end() -> None:
+    """A lane whose call has ended may not begin it again; so lanes are told before watches, which
+    end calls. Until then a call takes its watch back: that is set again, until nobody is inside,
+    however long a device takes. Then workers have nothing to do, and go."""
     own = get_ident()
     _last_threads.append(own)
-    for who in told():
-        who.end()
-    deadline = monotonic() + _DEADLINE_SECONDS
-    while _is_any_inside(own) and monotonic() < deadline:
-        sleep(0.001)
+    for lane in told(LANES):
+        lane.end()
+    try:
+        while True:
+            for watch in told(WATCHES):
+                watch.end()
+            if not _is_any_inside(own):
+                break
+            sleep(0.001)
+    except KeyboardInterrupt:  # whoever is inside must not see the rest
+        os._exit(_INTERRUPTED)
+    for pool in told(POOLS):
+        pool.end()
 
 
 atexit.register(_end)

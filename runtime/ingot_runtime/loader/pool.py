@@ -17,6 +17,7 @@ from _queue import Empty, SimpleQueue
 from ..format import abi
 from . import system
 from .block import Block
+from .ending import POOLS, tell
 from .image import Image
 
 _SPIN = 2000
@@ -78,6 +79,7 @@ class ThreadPool:
         self._ended: SimpleQueue[object] = SimpleQueue()
         self.n_threads = n_threads
         self.start()
+        tell(self, POOLS)
 
     def start(self) -> None:
         """Make a page and workers; in a forked child, where the old page reads as zeros, anew."""
@@ -119,6 +121,12 @@ class ThreadPool:
             except (RuntimeError, MemoryError):
                 self._latches.pop()
                 return
+
+    def end(self) -> None:
+        """Join the workers for good: the interpreter is ending, and what is called from now on runs
+        alone."""
+        self.n_threads, self.page = 1, 0
+        self.stop()
 
     def stop(self) -> None:
         """End and join the workers. In a forked child the workers are gone already."""
