@@ -159,7 +159,10 @@ static bool source_open(struct source *source, const char *path, error *error) {
   return find_in_program(source, error);
 }
 
+// Closes the file, unless somebody has closed its descriptor, which is another file's now.
 static void source_close(const struct source *source) {
-  if (source->fd >= 0) close(source->fd);
+  struct stat found;
+  bool is_other = source->inode && !fstat(source->fd, &found) && (found.st_dev != source->device || found.st_ino != source->inode);
+  if (source->fd >= 0 && !is_other) close(source->fd);
   if (HAS_SHARED && source->base) source_close(source->base);
 }
