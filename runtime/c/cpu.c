@@ -139,7 +139,7 @@ static bool refuse_machine(const struct machine *machine, const char *name, cons
     if (machine->has[index]) append(features, "%s%s", *features ? ", " : "", cpu_bits[index].name);
   const char *what = TEXT("no variant of %s can run here: %s", name, refusals);
   const char *why = TEXT("this machine: %s (%s)", *level ? level : architecture, *features ? features : "no named feature");
-  const char *todo = *level ? TEXT("compile with --target %s", level) : "this machine is below every level that ingot compiles for";
+  const char *todo = *level ? TEXT("`ingot compile MODEL --target %s` makes one", level) : "this machine is below every level that ingot compiles for";
   return refuse(error, INGOT_INCOMPATIBLE_ERROR, what, name, why, todo);
 }
 

@@ -155,7 +155,7 @@ int ingot_selftest(ingot_bundle *bundle, const struct ingot_options *options, st
   for (u32 index = 0; index < source->section_count && !error->kind; index++)
     if (source->sections[index].kind == SECTION_SELFTEST) prove_case(session, source->sections[index].id, proof, error);
   if (!error->kind && !proof->call_count)
-    refuse(error, INGOT_INPUT_ERROR, "the bundle holds no selftest", source->name, "no such section", "compile it with --selftest N");
+    refuse(error, INGOT_INPUT_ERROR, "the bundle holds no selftest", source->name, "no such section", "`ingot compile MODEL --selftest N` keeps some in it");
   ingot_close(session);
   return error->kind;
 }

@@ -245,7 +245,8 @@ def test_failing_assert(tmp_path: Path) -> None:
             session.run({"x": np.zeros(4, np.uint8)})
         assert (
             str(caught.value)
-            == "the model refuses these inputs\n  where: x [4]\n  why: n must be 3, é"
+            == "the model refuses these inputs\n  where: x [4]\n  why: n must be 3, é; n is 4 in input 'x'"
+            "\n  do: give other sizes of 'x', or other values"
         )
 
 

@@ -202,7 +202,8 @@ def checked_inputs(plan: BundlePlan, inputs: "Any") -> "dict[str, Array]":
         if name not in names:
             raise unexpected_input(name, names, given)
     sizes: dict[int, tuple[int, str]] = {}
-    return {tensor.name: checked_tensor(tensor, plan, given, sizes) for tensor in plan.inputs}
+    wanted = plan.inputs
+    return {tensor.name: checked_tensor(tensor, plan, given, sizes, wanted) for tensor in wanted}
 
 
 def by_name(what: str, given: "Any", where: str) -> "dict[Any, Any]":
@@ -242,17 +243,17 @@ def checked_tensor(
     plan: BundlePlan,
     given: "Mapping[Any, Any]",
     sizes: "dict[int, tuple[int, str]]",
+    wanted: "Sequence[TensorPlan]",
 ) -> "Array":
     """Return one input as an array of the right dtype and shape. ``sizes``: symbols that inputs
-    have bound, and which; this one's are added."""
+    have bound, and which; this one's are added. ``wanted``: all inputs of the call."""
     where = f"input {tensor.name!r}"
     if tensor.name in given:
         value = given[tensor.name]
     elif tensor.name in plan.defaults:
         value = default_of(tensor, plan)
     else:
-        why = f"expected {describe(tensor, plan)}, got nothing"
-        raise InputError(f"missing input {tensor.name!r}", where, why, "give it")
+        raise _missing(wanted, plan, given)
     array, dtype = _as_array(tensor, value, where), dtype_of(tensor.dtype)
 
     def told() -> str:  # only where something is wrong: numpy takes its time for names
@@ -276,6 +277,19 @@ def checked_tensor(
             at, do = f"{where}, axis {axis}", f"give size {known} there"
             raise InputError(f"wrong shape of input {tensor.name!r}", at, why, do)
     return array
+
+
+def _missing(
+    wanted: "Sequence[TensorPlan]", plan: BundlePlan, given: "Mapping[Any, Any]"
+) -> InputError:
+    """Return the error for all inputs that are not given and have no default."""
+    absent = [it for it in wanted if it.name not in given and it.name not in plan.defaults]
+    names = ", ".join(repr(tensor.name) for tensor in absent)
+    where = f"input{'s' if len(absent) > 1 else ''} {names}"
+    why = f"expected {', '.join(describe(tensor, plan) for tensor in absent)}, got nothing"
+    return InputError(
+        f"missing {where}", where, why, "give it" if len(absent) == 1 else "give them"
+    )
 
 
 def default_of(tensor: TensorPlan, plan: BundlePlan) -> "Array":

@@ -7,6 +7,7 @@ decide: ``is_data_dependent``), bytes of workspace, an address for `main`. Not d
 
 import ctypes
 import struct
+from itertools import pairwise
 from math import prod
 
 from ..errors import FormatError, InputError, RunError
@@ -283,9 +284,9 @@ class CallFrame:
         text = _named(self.error_text(), loaded)
         where = f"{loaded.source.name}, main of {loaded.variant.target}"
         if rc == abi.RC_BAD_INPUT:
-            why = text or "an assertion of the model failed"
+            why, do = self._refusal(text or "an assertion of the model failed", loaded.plan)
             shapes = self.named_shapes(loaded.plan)
-            return InputError("the model refuses these inputs", shapes or where, why)
+            return InputError("the model refuses these inputs", shapes or where, why, do)
         if rc == abi.RC_ABI:
             why = text or "another version of the call struct"
             return FormatError("main refuses the call struct", where, why)
@@ -294,10 +295,37 @@ class CallFrame:
             what = "a size that depends on the data is too large"
         return RunError(what, where, text or f"return code {rc}")
 
+    def _refusal(self, why: str, plan: BundlePlan) -> "tuple[str, str]":
+        """Return why the model refuses the inputs, with the sizes that it names and the inputs that
+        they come from; and what to do."""
+        condition = why.partition(" (node ")[0]
+        sizes: dict[str, tuple[int, str]] = {}
+        for tensor, shape in zip(plan.inputs, self.input_shapes, strict=True):
+            for dim, size in zip(tensor.dims, shape, strict=True):
+                name = plan.symbols[-dim - 1] if dim < 0 else ""
+                if name and _has_word(condition, name):
+                    sizes.setdefault(name, (size, tensor.name))
+        told = [f"; {name} is {size} in input {of!r}" for name, (size, of) in sizes.items()]
+        inputs = ", ".join(dict.fromkeys(repr(of) for _, of in sizes.values()))
+        do = f"give other sizes of {inputs or 'the inputs'}, or other values"
+        return why + "".join(told), do
+
     def named_shapes(self, plan: BundlePlan) -> str:
         """Return the inputs' names and shapes for messages, "" where there are none."""
         pairs = zip(plan.inputs, self.input_shapes, strict=True)
         return ", ".join(f"{tensor.name} {list(shape)}" for tensor, shape in pairs)
+
+
+def _has_word(text: str, name: str) -> bool:
+    """Whether a name stands in a text, and not as a part of a longer one."""
+    parts = text.split(name)
+    return any(
+        not _goes_on(before[-1:]) and not _goes_on(after[:1]) for before, after in pairwise(parts)
+    )
+
+
+def _goes_on(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _named(text: str, loaded: Loaded) -> str:

@@ -161,7 +161,8 @@ class Sequence:
         """Return the arrays that are given, checked; the shapes of all inputs."""
         plan = self._lane.loaded.plan
         given = by_name("inputs", inputs, "sequence.run")
-        names = [item.name for index, item in enumerate(plan.inputs) if index not in self._held]
+        wanted = {index: it for index, it in enumerate(plan.inputs) if index not in self._held}
+        names = [item.name for item in wanted.values()]
         for name in given:
             if name in names:
                 continue
@@ -172,9 +173,8 @@ class Sequence:
             raise unexpected_input(name, names, given)
         sizes = {**self._sizes, **self._memory.sizes()}
         arrays = {
-            index: checked_tensor(tensor, plan, given, sizes)
-            for index, tensor in enumerate(plan.inputs)
-            if index not in self._held
+            index: checked_tensor(tensor, plan, given, sizes, [*wanted.values()])
+            for index, tensor in wanted.items()
         }
         numbers = {dim: size for dim, (size, _) in sizes.items()}
         shapes = [
