@@ -13,6 +13,7 @@ from . import __version__
 from .errors import BundleError, InputError, ResourceError
 from .json_output import array_values, error_values, json_line
 from .printable import printable
+from .shape_option import shape_options
 from .size_option import size_bytes
 
 TYPE_CHECKING = False
@@ -86,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
     session = _load(options)
     loaded = time.perf_counter()
     if options.inputs is None:
-        inputs = _zeros(session.inputs, _shapes(options.shape))
+        inputs = _zeros(session.inputs, _shapes(options.shape, session.inputs))
     else:
         inputs = _read_inputs(options.inputs, options.shape)
     has_values = session.loaded.plan.values is not None
@@ -182,25 +183,37 @@ def _zeros(
         if isinstance(dim, str)
     }
     arrays = {name: np.zeros(shape) for name, shape in given.items()}  # perhaps of no input
+    open_specs: list[TensorSpec] = []
     for spec in specs:
         shape = given.get(spec.name) or [
             dim if isinstance(dim, int) else sizes.get(dim, -1) for dim in spec.shape
         ]
         if min(shape, default=0) < 0:
-            why = f"{spec} has a size that only you know"
-            do = f"give it, e.g. --shape {spec.name}=1x16, or --inputs F.npz"
-            raise InputError("no inputs", f"input {spec.name!r}", why, do)
-        arrays[spec.name] = np.zeros(shape, spec.dtype)
+            open_specs.append(spec)
+        else:
+            arrays[spec.name] = np.zeros(shape, spec.dtype)
+    if open_specs:
+        where = ", ".join(f"input {spec.name!r}" for spec in open_specs)
+        told = ", ".join(map(str, open_specs))
+        has = "has a size" if len(open_specs) == 1 else "have sizes"
+        options = shape_options(((spec.name, spec.shape) for spec in open_specs), sizes)
+        do = f"give sizes, e.g. {options}, or --inputs F.npz"
+        raise InputError("no inputs", where, f"{told} {has} that only you know", do)
     return arrays
 
 
-def _shapes(pairs: "list[str]") -> "dict[str, tuple[int, ...]]":
+def _shapes(pairs: "list[str]", specs: "tuple[TensorSpec, ...]") -> "dict[str, tuple[int, ...]]":
     shapes: dict[str, tuple[int, ...]] = {}
     for pair in pairs:
         name, sign, text = pair.rpartition("=")
         sizes = text.split("x") if text != "scalar" else []
         if not (name and sign and all(size.isdecimal() for size in sizes)):
-            why, do = "expected NAME=SIZES", "e.g. --shape x=1x3x224x224"
+            do = (
+                f"e.g. {shape_options([(specs[0].name, specs[0].shape)])}"
+                if specs
+                else "leave it out"
+            )
+            why = "expected NAME=SIZES"
             raise InputError(f"bad --shape {pair!r}", "command line", why, do)
         shapes[name] = tuple(map(int, sizes))
     return shapes
@@ -211,7 +224,7 @@ def _read_inputs(path: str, shapes: "list[str]") -> "dict[str, np.ndarray]":
 
     if shapes:
         why, do = "the arrays of the file have their shapes", "leave one of them out"
-        raise InputError("inputs and shapes are given", "command line", why, do)
+        raise InputError("inputs and shapes are given", "options --inputs, --shape", why, do)
     return read_npz(path)
 
 

@@ -38,10 +38,11 @@ def test_one_shape_gives_the_sizes_of_its_names() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([], ("'a' has no fixed shape", "--shape a=4x3", "--inputs")),
-        ([("a", "2x3")], ("'b' has no fixed shape", "--shape b=4x4")),
+        ([], ("'a', 'b' have no fixed shapes", "such as --shape a=4x3 --shape b=4x4, or", "--inputs")),
+        ([("a", "2x3")], ("'b' has no fixed shape", "such as --shape b=4x2, or")),
         ([("a", "2x4")], ("does not fit", "--shape a=2x4", "expected 3 for dimension 1, got 4")),
-        ([("a", "2")], ("does not fit", "expected 2 sizes, got 1")),
+        ([("a", "2")], ("does not fit", "expected 2 sizes, got 1", "write --shape a=4x3")),
+        ([("b", "5x2"), ("a", "2")], ("expected 2 sizes, got 1", "write --shape a=2x3")),
         ([("a", "2x3"), ("b", "5x4")], ("expected 2, as before for 'n', for dimension 1, got 4",)),
         ([("a", "?x3")], ("one size for each", "expected one number for dimension 0, got ?")),
         ([("a", "1..8x3")], ("one size for each", "got 1..8")),

@@ -102,7 +102,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "dynamic.ingot"),
             1,
             "error: no inputs",
-            "  do: give it, e.g. --shape file=1x16, or --inputs F.npz",
+            "  do: give sizes, e.g. --shape file=4x8, or --inputs F.npz",
         ),
         (
             ("run", "dynamic.ingot", "--shape", "file=4x9"),
@@ -120,7 +120,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
             ("run", "dynamic.ingot", "--shape", "file=4,8"),
             1,
             "error: bad --shape 'file=4,8'",
-            "  do: e.g. --shape x=1x3x224x224",
+            "  do: e.g. --shape file=4x8",
         ),
         (
             ("run", "static.ingot", "--shape", "x=4x8", "--inputs", "x.npz"),

@@ -79,9 +79,9 @@ def _called(session: Session, feed: dict[str, Any], arguments: argparse.Namespac
     try:
         return session.run(feed, arguments.timeout)
     except InputError as error:
-        if arguments.inputs is not None or error.do:
+        if arguments.inputs is not None:
             raise
-        do = "give real inputs with --inputs F.npz: without it, values are made up"
+        do = f"{error.do}: --inputs F.npz gives real ones, and without it they are made up"
         raise InputError(error.what, error.where, error.why, do) from error
 
 

@@ -32,6 +32,7 @@ from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.shape_option import shape_options
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compilation import Compilation
@@ -210,23 +211,28 @@ def _shapes(
     inputs: Sequence[TensorType],
     sizes: Mapping[str, int],
 ) -> tuple[tuple[int, ...], ...]:
-    """The inputs' shapes in numbers."""
-    return tuple(
-        tuple(_size(path, tensor, axis, dim, sizes) for axis, dim in enumerate(kind.shape))
-        for tensor, kind in zip(named, inputs, strict=True)
-    )
+    """The inputs' shapes in numbers.
+
+    Raises:
+        UnsupportedError: names all that have open sizes.
+    """
+    shapes = [tuple(_size(dim, sizes) for dim in kind.shape) for kind in inputs]
+    opened = [tensor for tensor, shape in zip(named, shapes, strict=True) if None in shape]
+    if opened:
+        got = ", ".join(f"[{', '.join(map(str, tensor.shape))}]" for tensor in opened)
+        options = shape_options((tensor.name, tensor.shape) for tensor in opened)
+        raise UnsupportedError(
+            "C source of open sizes",
+            where=f"{path}, input {', '.join(repr(tensor.name) for tensor in opened)}",
+            why=f"expected numbers, got {got}",
+            do=f"give sizes, such as {options}",
+        )
+    return tuple(tuple(size or 0 for size in shape) for shape in shapes)
 
 
-def _size(path: str, tensor: NamedTensor, axis: int, dim: Dim, sizes: Mapping[str, int]) -> int:
-    if all(name in sizes for name in symbols_of(dim)):
-        return evaluate(dim, sizes)
-    shape = "x".join("N" if isinstance(size, str) else str(size) for size in tensor.shape)
-    raise UnsupportedError(
-        "C source of open sizes",
-        where=f"{path}, input {tensor.name!r}, axis {axis}",
-        why=f"expected a number, got {tensor.shape[axis]}",
-        do=f"give the size: --shape '{tensor.name}={shape}' with numbers for N",
-    )
+def _size(dim: Dim, sizes: Mapping[str, int]) -> int | None:
+    is_known = all(name in sizes for name in symbols_of(dim))
+    return evaluate(dim, sizes) if is_known else None
 
 
 def _plans(

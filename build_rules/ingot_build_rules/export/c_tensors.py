@@ -14,6 +14,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 from ingot_runtime.format.dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.shape_option import shape_options
 
 # By numpy's name. What C has no type for travels as its bits; a bool is a byte of 0 or 1.
 _C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bool": "uint8_t"}
@@ -51,14 +52,15 @@ def c_tensors(
     Raises:
         UserError: two names become one. UnsupportedError: sizes that are open.
     """
-    for tensor in tensors:
-        if not tensor.is_static:
-            shape = ", ".join(map(str, tensor.shape(plan.symbols)))
-            where, why = f"{bundle}, {tensor.name!r}", f"expected fixed sizes, got [{shape}]"
-            do = "only the data decide them: export an executable, or use the loader in C"
-            if what == "input":
-                do = f"choose them: --shape {tensor.name}={'x'.join('1' for _ in tensor.dims)}"
-            raise UnsupportedError("open sizes cannot be exported to C", where, why, do)
+    shapes = {it.name: it.shape(plan.symbols) for it in tensors if not it.is_static}
+    if shapes:
+        where = f"{bundle}, {', '.join(map(repr, shapes))}"
+        got = ", ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes.values())
+        do = "only the data decide them: export an executable, or use the loader in C"
+        if what == "input":
+            do = f"choose them, such as {shape_options(shapes.items())}"
+        why = f"expected fixed sizes, got {got}"
+        raise UnsupportedError("open sizes cannot be exported to C", where, why, do)
     return named_tensors(tensors, what)
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.view.evaluate_call import EvaluatedCall
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
+from ingot_runtime.shape_option import shape_options
 
 
 def sized_inputs(plan: BundlePlan, shapes: Mapping[str, str]) -> tuple[TensorPlan, ...]:
@@ -24,8 +26,8 @@ def sized_inputs(plan: BundlePlan, shapes: Mapping[str, str]) -> tuple[TensorPla
     names = [tensor.name for tensor in plan.inputs]
     for name in shapes:
         if name not in names:
-            why = f"the model's inputs are {', '.join(names)}"
-            raise UserError(f"no input {name!r}", "--shape", why, "leave it out")
+            why, do = f"the model's inputs are {', '.join(names)}", suggest(name, names)
+            raise UserError(f"no input {name!r}", f"--shape {name}", why, do)
     known: dict[int, int] = {}
     return tuple(_sized(tensor, shapes, plan, known) for tensor in plan.inputs)
 
@@ -40,14 +42,20 @@ def _sized(
     given = [] if text == "scalar" else text.split("x")
     expected = ", ".join(map(str, tensor.shape(plan.symbols)))
     where = f"--shape {tensor.name}={text}"
+    symbols = {
+        str(name): known[dim]
+        for dim, name in zip(tensor.dims, tensor.shape(plan.symbols), strict=True)
+        if dim in known
+    }
+    do = f"write {shape_options([(tensor.name, tensor.shape(plan.symbols))], symbols)}"
     if len(given) != len(tensor.dims) or not all(size.isdecimal() for size in given):
         why = f"expected a number for each of [{expected}]"
-        raise UserError(f"wrong shape of input {tensor.name!r}", where, why)
+        raise UserError(f"wrong shape of input {tensor.name!r}", where, why, do)
     for dim, size in zip(tensor.dims, map(int, given), strict=True):
         wanted = dim if dim >= 0 else known.setdefault(dim, size)
         if wanted != size:
             why = f"expected {wanted} in [{expected}], got {size}"
-            raise UserError(f"wrong shape of input {tensor.name!r}", where, why)
+            raise UserError(f"wrong shape of input {tensor.name!r}", where, why, do)
     return TensorPlan(tensor.name, tensor.dtype, tuple(map(int, given)))
 
 
