@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT
 from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_build_rules.cli.in_words_of_verb import in_words_of
 from ingot_build_rules.cli.placement_lines import placement_lines
 from ingot_runtime.json_output import error_values
 
@@ -44,9 +46,20 @@ def report_values(report: Report) -> dict[str, Any]:
 
 
 def print_errors(report: Report) -> None:
-    """Print the error of each target that failed."""
+    """Print the error of each target that failed; one that stopped several is told once."""
+    alike: dict[tuple[object, ...], list[IngotError]] = {}
     for failure in _failures(report).values():
-        console.print_error(failure)
+        alike.setdefault((type(failure), failure.why, failure.do), []).append(failure)
+    for first, *others in alike.values():
+        console.print_error(first.at(_places(first, others)))
+
+
+def _places(first: IngotError, others: Sequence[IngotError]) -> str:
+    """Where an error stopped the first target, and which others it stopped."""
+    named = [error.where.partition(",")[0] for error in others[:_LIST_MAX]]
+    left = len(others) - len(named)
+    also = [*named, *([f"{left} more"] if left else [])]
+    return f"{first.where}; likewise {', '.join(also)}" if also else first.where
 
 
 def print_report(report: Report, arguments: argparse.Namespace) -> None:
@@ -126,7 +139,7 @@ def _failures(report: Report) -> dict[str, IngotError]:
     found: dict[str, IngotError] = {}
     for result in report.results:
         if result.status == "failed" and isinstance(result.error, Exception):
-            error = in_four_parts(result.error, result.name)
+            error = in_words_of(in_four_parts(result.error, result.name), "build")
             test = result.name.removeprefix("test.")
             name = f"bundle {result.name!r}" if result.path else f"test {test!r}"
             where = error.where if error.where.startswith(name) else f"{name}, {error.where}"

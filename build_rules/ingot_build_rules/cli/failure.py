@@ -12,6 +12,7 @@ from typing import Any
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_build_rules.cli.in_words_of_verb import in_words_of
 from ingot_runtime.ingot_error import IngotError
 from ingot_runtime.json_output import error_values
 
@@ -26,14 +27,12 @@ class FailedCommand(Exception):
         self.values = values
 
 
-def print_failure(error: Exception, where: str, *, as_json: bool) -> int:
-    """Print an error to standard error, and the one object of ``--json`` to standard output; return
-    the exit code.
-
-    ``where``: for an error that does not say it.
-    """
+def print_failure(error: Exception, verb: str, *, as_json: bool) -> int:
+    """Print an error of a verb to standard error, and the one object of ``--json`` to standard
+    output; return the exit code."""
     failed = error if isinstance(error, FailedCommand) else None
-    told = failed.error if failed else in_four_parts(error, where)
+    told = failed.error if failed else in_four_parts(error, f"command ingot {verb}")
+    told = in_words_of(told, verb)
     console.print_error(told)
     if as_json:
         with suppress(OSError):  # perhaps that is what failed

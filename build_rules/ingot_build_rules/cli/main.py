@@ -192,4 +192,4 @@ def _fail(error: Exception, texts: Sequence[str]) -> int:
         console.print_lines(
             *"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr
         )
-    return print_failure(error, f"command ingot {texts[0]}", as_json="--json" in texts)
+    return print_failure(error, texts[0], as_json="--json" in texts)

@@ -8,8 +8,10 @@ Imported when something went wrong.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 
+from ingot_build_rules.cli.in_words_of_verb import IN_PROJECT
 from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
 
 OPTION_MEANINGS: Mapping[str, str] = {
@@ -18,7 +20,9 @@ OPTION_MEANINGS: Mapping[str, str] = {
         "--mattr --target-cpu --cpu-features -mcpu -march -mtriple -mattr -t --targets"
     ),
     "--output": "--out --outfile --output-file --output-path --save --dest --to-file",
-    "--optimize": "--optimise --optimize-for --small -Os -Oz",
+    "--optimize speed": "-O -O1 -O2 -O3 --opt-level --optimization-level --release",
+    "--optimize size": "--small -Os -Oz",
+    "--optimize": "--optimise --optimize-for",
     "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict --bf16 --bf16x3 --bfloat16 --amp",
     "--outputs": "--output --out -o --outfile --save --save-outputs",
     "--inputs": "--input --in -i --feed --data --load-inputs --args",
@@ -83,48 +87,36 @@ NOTHING_LIKE_IT: Mapping[str, str] = {
     "--fp16 --half --float16 --dtype": (
         "there is none: Ingot compiles a model in the element types that it has. Convert it before"
     ),
-    "-O -O0 -O1 -O2 -O3 --opt-level --optimization-level --release": (
-        "there is none: everything is optimised always, as far as --precision allows"
-    ),
+    "-O0": "leave it out: no code is made without optimising it",
     "--opset --opset-version": "there is none: the model says which opset it uses",
-    "--no-cache --disable-cache": (
-        "there is none: name a new folder with --cache DIR, and nothing is found in it"
-    ),
+    "--no-cache --disable-cache": ("name a new folder with --cache DIR: nothing is found in it"),
     "--config-file --makefile": "there is none: the project's file is called ingot.toml",
     "-I -L -l --include --link": "there is none: a bundle needs no headers and no libraries",
     "--upload --push --publish push publish upload deploy": (
         "there is none: a bundle is one file, which any tool can copy"
     ),
     "train fit finetune": "there is none: Ingot compiles models that are trained",
-    "install update upgrade": "there is none: pip installs Ingot",
-    "--gpu-arch --sm": "there is none: code for GPUs is not made yet",
+    "install update upgrade": (
+        "there is none: pip installs Ingot, and `python -m ingot_runtime install` a bundle"
+    ),
+    "--gpu-arch --sm --compute-capability": (
+        "say it of a device, and place nodes there: --device gpu=cuda,target=sm_90 --place '*=gpu'"
+    ),
 }
 """Words -> why there is nothing like it."""
-_IN_PROJECT = {
-    "--target": "targets",
-    "--shape": "shape.INPUT",
-    "--other-shapes": "other-shapes",
-    "--device": "devices.NAME",
-    "--place": 'place."GLOB"',
-    "--planner": "planner",
-    "--precision": "precision",
-    "--optimize": "optimize",
-    "--tuning": "tuning",
-    "--pool": "pools",
-    "--strip": "strip",
-    "--strict-dims": "strict-dims",
-    "--op": 'ops."DOMAIN::NAME"',
-}
-"""Option of ``compile`` -> the key of a bundle that says the same in a project."""
 _SAME_SPELLING = 0.75
+_OPTION = re.compile(r"(?<![\w-])--[a-z-]+")
 
 
 def meant_option(word: str, verb: Verb) -> str:
     """Say what an unknown option of a verb probably means."""
     has = {name for option in verb.options for name in option.names.split()} | {"--help"}
-    by_meaning = [option for option in _meaning(word, OPTION_MEANINGS) if option in has]
+    meanings = _meaning(word, OPTION_MEANINGS)
+    by_meaning = [option for option in meanings if option.split()[0] in has]
     long_names = sorted(name for name in has if name.startswith("--"))
     near = difflib.get_close_matches(word, long_names, n=1, cutoff=_SAME_SPELLING)
+    if (reason := _reason(word)) and {*_OPTION.findall(reason)} <= has:
+        return reason
     if not by_meaning and "--config" in has and (key := _project_key(word)):
         return (
             f"say it in ingot.toml: `{key}` of a [bundle.NAME], or --config bundle.NAME.{key}=..."
@@ -134,8 +126,6 @@ def meant_option(word: str, verb: Verb) -> str:
         return f"did you mean {choice[0]!r}?"
     if word == "--force" and has & {"--output", "--outputs"}:
         return "leave it out: the result replaces a file that is there already"
-    if reason := _reason(word):
-        return reason
     others = [name for name, _ in VERBS if _takes(name, word)]
     if others:
         return f"`ingot {others[0]}` takes {word}; see ingot {verb.name} --help"
@@ -160,8 +150,10 @@ def _meaning(word: str, table: Mapping[str, str]) -> list[str]:
 
 def _project_key(word: str) -> str:
     """The key of a bundle in a project that says what an option of ``compile`` does."""
-    meant = [word, *_meaning(word, OPTION_MEANINGS)]
-    return next((_IN_PROJECT[option] for option in meant if option in _IN_PROJECT), "")
+    meant = [
+        name.split()[0].removeprefix("--") for name in (word, *_meaning(word, OPTION_MEANINGS))
+    ]
+    return next((IN_PROJECT[option] for option in meant if option in IN_PROJECT), "")
 
 
 def _reason(word: str) -> str:

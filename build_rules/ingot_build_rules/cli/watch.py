@@ -82,7 +82,7 @@ def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
     try:
         code = build.run(arguments)
     except (IngotError, FailedCommand) as error:
-        code = print_failure(error, "command ingot watch", as_json=arguments.json)
+        code = print_failure(error, "watch", as_json=arguments.json)
     sys.stdout.flush()
     return code, _look(arguments, before) | before
 
