@@ -45,7 +45,7 @@ def prove(session: Session) -> Proof:
             case = decode_case(source.section(head.SELFTEST, row.id), session.loaded.plan, row.name)
             _call(session, case, row.id, proof)
     if not proof.count:
-        do = "compile it with --selftest N"
+        do = "`ingot compile MODEL --selftest N` keeps some in it"
         raise InputError("the bundle holds no selftest", source.name, "no such section", do)
     return proof
 

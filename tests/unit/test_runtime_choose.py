@@ -61,7 +61,7 @@ def test_refusal_names_what_is_missing() -> None:
         "  where: m.ingot\n"
         "  why: this machine: x86-64-v2 (avx, avx2, avx512f, bmi1, bmi2, cx16, f16c, lahf, lzcnt, popcnt, sse3, sse4.1, "
         "sse4.2, ssse3)\n"
-        "  do: compile with --target x86-64-v2"
+        "  do: `ingot compile MODEL --target x86-64-v2` makes one"
     )
     assert caught.value.exit_code == 5
 

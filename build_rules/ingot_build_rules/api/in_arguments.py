@@ -35,11 +35,17 @@ def in_arguments(error: ErrorT) -> ErrorT:
 
 def _piece_in_arguments(piece: Piece) -> Piece:
     if isinstance(piece, OptionRef):
-        return ARGUMENTS[piece.name](piece.value)
+        return ARGUMENTS.get(piece.name, _plain(piece.name))(piece.value)
     if isinstance(piece, str):
         for option, argument in OPTIONS_IN_TEXTS.items():
             piece = piece.replace(option, argument)
     return piece
+
+
+def _plain(option: str) -> Callable[[str], str]:
+    """An argument of the option's own name."""
+    argument = option.replace("-", "_")
+    return lambda value: f"{argument}={value!r}" if value else argument
 
 
 def _table(argument: str, separate: Callable[[str], tuple[str, str, str]]) -> Callable[[str], str]:
@@ -57,8 +63,6 @@ def _table(argument: str, separate: Callable[[str], tuple[str, str, str]]) -> Ca
 ARGUMENTS: dict[str, Callable[[str], str]] = {
     "check": lambda value: "check={'INPUT': array}" if value else "check",
     "device": _table("devices", lambda value: value.partition("=")),
-    "fallback": lambda value: f"fallback={value!r}" if value else "fallback",
-    "max-bytes": lambda _: "max_bytes",
     "op": _table("ops", lambda value: value.partition("=")),
     "place": _table("place", lambda value: value.rpartition("=")),
     "plugin": lambda value: f"plugins={value!r}" if value else "plugins",

@@ -57,7 +57,10 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _refuse_without_engines(arguments: argparse.Namespace) -> None:
     for option, value in (("--model", arguments.model), ("--peer-python", arguments.peer_python)):
         if value is not None:
-            why, do = "it is about other engines", "add --against, or leave it out"
+            why, do = (
+                "it is about other engines",
+                f"leave {option} out, or add --against {next(iter(PEERS))}",
+            )
             raise UserError(f"{option} without --against", f"option {option}", why, do)
 
 
@@ -167,5 +170,5 @@ def _model(arguments: argparse.Namespace) -> str:
         raise UserError("two models are given", "option --model", why, do)
     if not is_model and arguments.model is None:
         why = "a bundle holds no model that other engines read"
-        raise UserError("the model is missing", arguments.bundle, why, "name it with --model")
+        raise UserError("the model is missing", arguments.bundle, why, "name it: --model FILE.onnx")
     return str(arguments.bundle if is_model else arguments.model)

@@ -31,7 +31,7 @@ _SAID_BY = {
         "check",
         "depfile",
         "strip",
-        "strict_dims",
+        "strict-dims",
     ),
 }
 """Stage of ``--from`` -> options that do not go with its text."""
@@ -71,7 +71,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
     for name in _SAID_BY[stage]:
-        if getattr(arguments, name) not in ([], None, False, FORBID):
+        if getattr(arguments, name.replace("-", "_")) not in ([], None, False, FORBID):
             why = f"the text of a {_named(stage)} says it already, or has no place for it"
             what = f"--{name} with {_given(stage)}"
             raise UserError(what, _WHERE, why, f"leave --{name} out")

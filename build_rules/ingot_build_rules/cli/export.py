@@ -84,7 +84,10 @@ def _kind(arguments: argparse.Namespace) -> ExportKind:
     flags = ", ".join(f"--{name}" for name in kinds)
     if len(names) != 1:
         got = " ".join(f"--{name}" for name in names) or "none"
-        raise UserError("what to export?", "ingot export", f"expected one of {flags}, got {got}")
+        why, do = f"expected one of {flags}, got {got}", f"give one, such as --{kinds[0]}"
+        if names:
+            do = " or ".join(f"leave --{name} out" for name in names)
+        raise UserError("what to export?", "ingot export", why, do)
     for option in _OPTIONS:
         if getattr(arguments, option) and option not in KINDS[names[0]].takes:
             where, other = "ingot export", f"--{option.replace('_', '-')}"

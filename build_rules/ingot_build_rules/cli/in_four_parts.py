@@ -21,7 +21,7 @@ def in_four_parts(error: Exception, where: str) -> IngotError:
             "out of memory",
             where="this machine",
             why=f"{error}" or "the system refused memory",
-            do="free memory, or use fewer workers (--workers 1)",
+            do="free memory",
         )
     return InternalError(
         "a bug in Ingot stopped the command",

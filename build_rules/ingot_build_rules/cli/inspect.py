@@ -8,6 +8,7 @@ disassembly (``ingot_build_rules.text.assembly``).
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any
 
 from ingot_build_rules.cli import console
@@ -214,7 +215,8 @@ def _not_one_kernel(bundle: str, kernel: str, symbols: list[str], every: list[st
     more = ", ..." if len(known) > _KERNELS_TOLD_MAX else ""
     told = f"{', '.join(known[:_KERNELS_TOLD_MAX])}{more}"
     why = f"{'these do' if symbols else 'the bundle has'}: {told}"
-    return UserError(what, bundle, why, "ingot inspect lists the kernels with their nodes")
+    do = f"`ingot inspect {shlex.quote(bundle)}` lists the kernels with their nodes"
+    return UserError(what, bundle, why, do)
 
 
 def _kernels(described: dict[str, Any]) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.verb is not None:
         why = f"-o writes all pages, got the verb {arguments.verb!r}"
-        raise UserError("a folder for one page", _WHERE, why, "leave the verb or -o out")
+        raise UserError("a folder for one page", _WHERE, why, "leave -o out, or the verb")
     console.print_lines(*write_pages(arguments.output))
     return 0
 

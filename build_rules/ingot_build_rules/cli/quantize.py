@@ -47,12 +47,13 @@ def _check(arguments: argparse.Namespace) -> None:
     wrong = [f"--{name}" for name in others if getattr(arguments, name)]
     if not arguments.weights and not arguments.calibrate:
         why = "expected --weights, for weights alone, or --calibrate, for activations, too"
-        raise UserError("nothing says what to quantize", "command ingot quantize", why)
+        do = "add --weights int8, or --calibrate F.npz"
+        raise UserError("nothing says what to quantize", "command ingot quantize", why, do)
     if wrong:
         why = "it belongs to " + (
             "a command without --weights" if arguments.weights else "--weights"
         )
-        do = "leave one of them out"
+        do = f"leave {wrong[0]} out"
         raise UserError("an option without effect", f"option {wrong[0]}", why, do)
 
 

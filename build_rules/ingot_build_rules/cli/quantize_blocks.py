@@ -7,6 +7,7 @@ In: a model, the options of the command. Out: ``QuantisedModel``. Not done here:
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
 
 def _nothing(path: str, left: list[tuple[str, str]]) -> UserError:
     told = "; ".join(f"{name}: {reason}" for name, reason in left)
-    do = "compile the model as it is, or choose another --block"
+    do = f"compile the model as it is: `ingot compile {shlex.quote(path)}`"
     why = told or "no product has a constant matrix"
     return UserError("nothing to quantize", path, why, do)
 

@@ -8,6 +8,7 @@ integers (``ingot_compiler.frontend.calibrated``), running (``calibration``).
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,12 @@ def _check(plan: TensorPlan, arguments: argparse.Namespace) -> None:
         return
     told = "; ".join(f"{name}: {reason}" for name, reason in plan.left[:_TOLD_MAX])
     why = told or "no product has constant weights"
-    raise UserError("nothing to quantize", arguments.model, why, "compile the model as it is")
+    raise UserError(
+        "nothing to quantize",
+        arguments.model,
+        why,
+        f"compile the model as it is: `ingot compile {shlex.quote(arguments.model)}`",
+    )
 
 
 def _parameters(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -43,7 +44,7 @@ def given_bundle(arguments: argparse.Namespace) -> Generator[GivenBundle]:
     if not _is_model(path):
         if arguments.target is not None:
             why = "it was compiled for its targets; a model would be compiled now"
-            do = "leave --target out, or choose one of the bundle's with --variant"
+            do = f"leave --target out; `ingot inspect {shlex.quote(path)}` lists its variants"
             raise UserError("a target for a bundle", path, why, do)
         check_bundle_kind(path)
         yield GivenBundle(path)

@@ -25,9 +25,9 @@ def resolve_target(given: GivenTarget) -> Target:
     text = target_text(HOST, given)
     # "cpu" alone is what other tools call this machine.
     if text.partition(":")[0] in _BESIDE_HOST and text != "cpu":
-        do = message("declare a device: ", OptionRef("device", f"NAME={text}"))
+        do = message("leave it out, and declare a device: ", OptionRef("device", f"NAME={text}"))
         why = "the host is the processor that runs main"
-        raise UserError(f"the host cannot be {text!r}", f"target {text}", why, do)
+        raise UserError(f"the host cannot be {text!r}", OptionRef("target", text), why, do)
     if text != "native":
         try:
             return parse_target(text)

@@ -71,7 +71,7 @@ def make_options(
         UnsupportedError: a device kind that is known and not built yet.
     """
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
-    _check_choice("choice of other shapes", "other_shapes", other_shapes, OTHER_SHAPES)
+    _check_choice("choice of other shapes", "other-shapes", other_shapes, OTHER_SHAPES)
     _check_choice("fallback", "fallback", fallback, FALLBACKS)
     _check_choice("precision", "precision", precision, PRECISIONS)
     _check_choice("optimisation", "optimize", optimize, OPTIMIZE_FOR)
@@ -117,12 +117,13 @@ def _checked_tuning(
         return None
     if optimize == SIZE:
         why, do = "measured methods are for speed", "leave one of them out"
-        raise UserError("size and measurements", "options optimize, tuning", why, do)
+        where = joined(", ", (OptionRef("optimize", SIZE), OptionRef("tuning")))
+        raise UserError("size and measurements", where, why, do)
     if tuning.target not in configuration.host_targets:
         got = ", ".join(configuration.host_targets)
         why = f"it was measured for {tuning.target}, the bundle is for {got}"
-        do = "measure on such a machine with ingot tune, or leave it out"
-        raise UserError("a tuning file of another target", "option tuning", why, do)
+        do = "leave it out, or measure on such a machine: `ingot tune MODEL`"
+        raise UserError("a tuning file of another target", OptionRef("tuning"), why, do)
     return tuning
 
 
@@ -148,7 +149,7 @@ def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) ->
     if given not in choices:
         why = f"expected one of {', '.join(choices)}"
         raise UserError(
-            f"unknown {what} {given!r}", f"option {option}", why, suggest(given, choices)
+            f"unknown {what} {given!r}", OptionRef(option, given), why, suggest(given, choices)
         )
 
 
@@ -174,7 +175,7 @@ def _profiles(shapes: Shapes | None, *, required: bool) -> tuple[tuple[tuple[str
     if required and not found:
         what, why = "every call would be refused", "other shapes are refused, and no shape is given"
         give = message("give ", OptionRef("shape", "NAME=1x3x224x224"))
-        raise UserError(what, "option other_shapes", why, give)
+        raise UserError(what, OptionRef("other-shapes", REFUSE), why, give)
     return tuple(found)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAMES = "names"
 NUMBER_MAX = 1 << 20
 """Constants and nodes of a model."""
-_DO = "write it with --to graph --weights FILE.npz"
+_DO = "write it: `ingot compile MODEL --to graph --weights FILE.npz`"
 
 
 @dataclass(frozen=True, slots=True)

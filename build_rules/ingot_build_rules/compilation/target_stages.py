@@ -140,7 +140,7 @@ class TargetStages:
         numbers = {name: number for number, (name, _) in enumerate(nodes)}
         for name, _ in tuning.methods:
             if name not in numbers and name != ALL_LAYERS:
-                why, do = "the model has no such node", "write the file anew with ingot tune"
+                why, do = "the model has no such node", "write the file anew: `ingot tune MODEL`"
                 raise UserError("a tuning file is stale", f"its layer {name}", why, do)
         return tuple((numbers.get(name, ALL), method) for name, method in tuning.methods)
 

@@ -21,7 +21,7 @@ from ingot_compiler.ir.errors import BuildError, UserError
 
 VERSION = 1
 _KEYS = ("version", "target", "methods")
-_AGAIN = "write it anew with ingot tune"
+_AGAIN = "write it anew: `ingot tune MODEL`"
 _SIZE_BYTES_MAX = 1 << 24
 
 

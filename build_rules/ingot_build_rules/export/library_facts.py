@@ -97,7 +97,9 @@ def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> Libra
     call = evaluate_call(program, [tensor.shape for tensor in inputs], len(plan.devices))
     if call.problem:
         why = named_message(source, call.problem)
-        raise UserError("the model refuses these sizes", bundle, why, "choose others by --shape")
+        raise UserError(
+            "the model refuses these sizes", bundle, why, "choose others: --shape NAME=1x3x224x224"
+        )
     outputs = c_tensors(bundle, plan, sized_outputs(plan, call), "output")
     code = source.section(CODE, variant)
     frame_bytes = struct.unpack_from("<Q", code, _export(code, "frame_bytes"))[0]

@@ -31,7 +31,10 @@ def split_config(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         at = _equals_index(text)
         if at in (0, len(text)):
-            why, do = f"expected PATH=VALUE, got {text!r}", f"write for example: {_EXAMPLE}"
+            why, do = (
+                f"expected PATH=VALUE, got {text!r}",
+                f"write for example: --config {_EXAMPLE}",
+            )
             raise UserError("wrong value of --config", "option --config", why, do)
         config[text[:at].strip()] = text[at + 1 :]
     return config
@@ -74,7 +77,7 @@ def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Pr
     path = _split(text)
     if not path:
         what, why = f"{text!r} is no path", "expected keys with dots between"
-        return ProjectProblem(place, what, why, f"write for example: {_EXAMPLE}")
+        return ProjectProblem(place, what, why, f"write for example: --config {_EXAMPLE}")
     table = TABLES.get(path[0])
     if table is None:
         return _unknown(path, 0, TABLES, place)

@@ -63,7 +63,7 @@ def find_model(folder: str, sought: Sought, start: Start) -> FoundModel:
         return FoundModel(os.path.basename(folder), start(folder))
     if not os.path.isdir(folder):
         why = "expected a folder with the model"
-        raise UserError("no such source folder", folder, why, "check --source")
+        raise UserError("no such source folder", folder, why, "name another one: --source FOLDER")
     lock = sought.lock
     if lock is not None and lock.sources:
         path = _locked(folder, lock)
@@ -132,7 +132,7 @@ def _none_alike(folder: str, model_count: int, model_name: str) -> UserError:
         "no model that the bundle could be made from",
         folder,
         f"none of its {model_count} .onnx files has {has}",
-        "name its folder with --source",
+        "name its folder: --source FOLDER",
     )
 
 

@@ -55,5 +55,7 @@ def _no_record(described: dict[str, Any], symbol: str) -> UserError:
     what = "the bundle carries no record of the kernel"
     if is_stripped(described):
         why = "it was compiled with --strip, without the loops of its kernels"
-        return UserError(what, symbol, why, "compile the model again, without --strip")
+        return UserError(
+            what, symbol, why, "compile the model again, without --strip: `ingot compile MODEL`"
+        )
     return UserError(what, symbol, do="compile the model again")

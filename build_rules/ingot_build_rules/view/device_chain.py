@@ -9,6 +9,7 @@ section: what leads nowhere ends the chain.
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
@@ -144,7 +145,11 @@ def _unknown(wanted: str, known: Sequence[str], where: str) -> UserError:
     why = (
         "expected a node, an input, an output or a constant of the model, as it is after the passes"
     )
-    do = f"did you mean {' or '.join(map(repr, close))}?" if close else "ingot inspect lists nodes"
+    do = (
+        f"did you mean {' or '.join(map(repr, close))}?"
+        if close
+        else f"`ingot inspect {shlex.quote(where)}` lists the nodes"
+    )
     return UserError(f"nothing is called {wanted!r}", where, why, do)
 
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.message import NodeRef, OptionRef, OutputRef, Text, message
+from ingot_compiler.ir.message import NodeRef, OptionRef, OutputRef, Text, joined, message
 from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFinding:
     """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean:
-    does not apply."""
+    does not apply. ``option``: what the user may say so that it is none."""
 
     node: str | NodeRef | OutputRef
     op: str
@@ -25,6 +25,7 @@ class ImportFinding:
     opset: int
     dtype: str
     reason: Text
+    option: Text = ""
 
     @property
     def text(self) -> Text:
@@ -35,9 +36,9 @@ class ImportFinding:
         return message(self.node, ": ", ", ".join(parts), ": " if parts else "", self.reason)
 
 
-def tensor_finding(tensor: str, dtype: str, reason: Text) -> ImportFinding:
+def tensor_finding(tensor: str, dtype: str, reason: Text, option: Text = "") -> ImportFinding:
     """A finding about ``tensor``, such as "input 'x'", which belongs to no node."""
-    return ImportFinding(tensor, "", "", 0, dtype, reason)
+    return ImportFinding(tensor, "", "", 0, dtype, reason, option)
 
 
 def raise_unsupported(findings: Sequence[ImportFinding], model: str) -> None:
@@ -51,6 +52,8 @@ def raise_unsupported(findings: Sequence[ImportFinding], model: str) -> None:
 
 
 def _do(findings: Sequence[ImportFinding]) -> Text:
+    if all(each.option for each in findings):
+        return message("give ", joined(" ", (each.option for each in findings)))
     foreign = [each for each in findings if each.domain and not newest_opset(each.domain)]
     foreign = [each for each in foreign if each.domain not in OF_DOMAIN]
     if foreign:

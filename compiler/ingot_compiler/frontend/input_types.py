@@ -57,8 +57,9 @@ def input_types(
         if dtype is None:
             findings.append(_finding(value, _type_name(value), "an input type that Ingot has not"))
         elif own is None:
-            reason = message("its number of dimensions is not given; give ", OptionRef("shape"))
-            findings.append(_finding(value, dtype, reason))
+            option = message(OptionRef("shape", f"{value.name}=1x3x224x224"))
+            reason = "its number of dimensions is not given"
+            findings.append(_finding(value, dtype, reason, option))
         else:
             known[value.name] = dtype, own
     symbols = _Symbols(names, strict_dims=strict_dims)
@@ -124,8 +125,8 @@ class _Symbols:
         return tuple(tuple(group) for group in self._groups.values() if len(group) > 1)
 
 
-def _finding(value: ValueInfoProto, dtype: str, reason: Text) -> ImportFinding:
-    return tensor_finding(f"input {value.name!r}", dtype, reason)
+def _finding(value: ValueInfoProto, dtype: str, reason: Text, option: Text = "") -> ImportFinding:
+    return tensor_finding(f"input {value.name!r}", dtype, reason, option)
 
 
 def has_dtype(value: ValueInfoProto) -> bool:

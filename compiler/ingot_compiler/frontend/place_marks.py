@@ -66,7 +66,9 @@ def _shown(names: Sequence[str]) -> str:
 def _no_match(glob: str, where: OptionRef, names: Sequence[str]) -> UserError:
     """The refusal, with globs for the names that are most like this one."""
     close = [escape(name) for name in _nearest(glob, names)]
-    all_nodes = message(OptionRef("to", "imported"), " gives the names of all nodes")
+    all_nodes = message(
+        "leave it out, and ", OptionRef("to", "imported"), " gives the names of all nodes"
+    )
     meant = f"did you mean {' or '.join(map(repr, close))}?" if close else all_nodes
     return UserError("a placement matches no node", where, "", meant)
 

@@ -29,7 +29,7 @@ from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.frontend.translation import Translation
 from ingot_compiler.frontend.two_ways import if_ways, squeeze_ways, squeezed_output
 from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
-from ingot_compiler.ir.message import NodeRef, OptionRef, Text, joined, message, with_makers
+from ingot_compiler.ir.message import NodeRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_runtime.ingot_error import IngotError
 from ingot_runtime.lazy_dataclass import dataclass
@@ -260,7 +260,7 @@ def _contradiction(context: OpContext, error: OpTypeError) -> ModelError:
     call = message(context.op, "(", joined(", ", types), "): ", error.text)
     what = "a node's operands or attributes contradict its op"
     why = with_makers(call, context.translation.makers)
-    do = message("correct the model, or ", OptionRef("shape"))
+    do = "correct the model, or give other sizes of inputs"
     return ModelError(what, NodeRef(context.source[0]), why, do)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.message import Text, nodes_text
+from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
 from ingot_compiler.lowering.fused import FusedGraph, launches_of
 from ingot_compiler.memory.memory_plan import (
     ALIGNMENT_BYTES,
@@ -95,7 +95,15 @@ def _require_fixed(fused: FusedGraph, host: Sequence[BufferPlacement]) -> None:
         if item.offset_bytes is None:
             where = _writers(fused, f"buffer b{item.buffer},")
             why = f"expected a size in bytes, got {item.size_bytes}"
-            do = "give the sizes of inputs by --shape and --other-shapes refuse, or leave pools out"
+            do = message(
+                "give the sizes of inputs by ",
+                OptionRef("shape", "NAME=1x3x224x224"),
+                " ",
+                OptionRef("other-shapes", "refuse"),
+                ", or leave ",
+                OptionRef("pool"),
+                " out",
+            )
             raise UnsupportedError("pools hold values of fixed sizes", where, why, do)
 
 

@@ -82,7 +82,7 @@ def _refusal(
     what = f"no variant of {name} can run here: {'; '.join(refusals)}"
     do = "this machine is below every level that ingot compiles for"
     if level:
-        do = f"compile with --target {level}"
+        do = f"`ingot compile MODEL --target {level}` makes one"
     return IncompatibleError(what, name, f"this machine: {machine}", do)
 
 

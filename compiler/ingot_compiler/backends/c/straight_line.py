@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError, UserError
-from ingot_compiler.ir.message import Text
+from ingot_compiler.ir.message import OptionRef, Text, message
 from ingot_runtime.format.program import OPCODES, Program
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 INPUT, OUTPUT, WEIGHTS, WORKSPACE = "input", "output", "weights", "workspace"
 _STEPS_MAX = 1 << 16
+_OTHERS = message("choose others: ", OptionRef("shape", "NAME=1x3x224x224"))
 _BUNDLE = "compile a bundle, and use the loader in C"
 _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floordiv": int.__floordiv__,
@@ -191,7 +192,7 @@ class _Run:
     def _require(self, condition: int, message: int) -> None:
         if not self.registers[condition]:
             why = self.messages[message]
-            raise UserError("the model refuses these shapes", "main", why, "give others by --shape")
+            raise UserError("the model refuses these shapes", "main", why, _OTHERS)
 
     def _launch(self, operands: Sequence[int | tuple[int, ...]]) -> None:
         _, kernel, _, buffers, scalars, extent, _, *messages = operands

@@ -128,7 +128,7 @@ def shape_of_method(
 def no_method_error(node: Node, method: str, names: Sequence[str]) -> UserError:
     """Somebody names a ``method`` that the layer cannot run by; ``names``: those that it can."""
     why = f"expected one of {', '.join(names)} for its shape, inputs and precision"
-    do = "write the tuning file anew with ingot tune"
+    do = "write the tuning file anew: `ingot tune MODEL`"
     where = nodes_text(node.source)
     return UserError(f"method {method!r} is not for this layer", where, why, do)
 
