@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.json_schemas import checked
@@ -129,7 +130,7 @@ def test_no_lock_file_at_all(tmp_path: Path, content: bytes) -> None:
 
 def test_files_of_libraries_are_in_no_lock_file() -> None:
     """They differ from machine to machine where the versions do not."""
-    digests = code_digests(None, saves=False)
+    digests: Any = code_digests(None, saves=False)
     then = record_code(digests)
     others = {name: replace(found, digest="0" * 64) for name, found in digests._installed.items()}
     with pytest.MonkeyPatch.context() as patch:

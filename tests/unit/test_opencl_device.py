@@ -102,7 +102,7 @@ def test_source_that_does_not_compile() -> None:
 @pytest.mark.opencl
 def test_a_process_that_compiles_and_ends() -> None:
     """It is started again, and the next library compiles."""
-    builder = Builder()
+    builder: Any = Builder()
     builder.prove(0, read_library(SECTION, 3, "here"), "here")
     process = builder._running()
     process.kill()
