@@ -1,6 +1,9 @@
 """Which variant runs: the best that the machine can, never one that it cannot, and the missing
 names otherwise."""
 
+import ctypes
+import os
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +127,64 @@ def test_probe_agrees_with_the_kernel() -> None:
         else cpu.HWCAPS[cpu.machine_architecture()]
     )
     assert cpu.machine_features() == {name for name in known if spelled.get(name, name) in flags}
+
+
+OSXSAVE = (1, 0, 2, 27)
+
+
+class Cpuid:
+    """A processor with every feature but some, whose registers the operating system saves or
+    not."""
+
+    def __init__(self, without: Collection[str], saved: int) -> None:
+        words = {place[:2]: [0, 0, 0, 0] for place in cpu.X86_BITS.values()}
+        places = [place for name, place in cpu.X86_BITS.items() if name not in without]
+        for leaf, subleaf, word, bit in (*places, OSXSAVE):
+            words[leaf, subleaf][word] |= 1 << bit
+        self._words, self._saved = {key: tuple(each) for key, each in words.items()}, saved
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        """Let the probe read it."""
+
+        def leaves(*_: object) -> dict[tuple[int, int], tuple[int, ...]]:
+            return self._words
+
+        def put(address: int) -> None:
+            words = (ctypes.c_uint32 * 2).from_address(address)
+            words[0], words[1] = self._saved & 0xFFFFFFFF, self._saved >> 32
+
+        def function(*_: object) -> Callable[[int], Callable[[int], None]]:
+            return lambda _: put
+
+        patch.setattr(cpu, "_read_leaves", leaves)
+        patch.setattr(ctypes, "CFUNCTYPE", function)
+
+
+STATES = {"avx": 0x6, "avx512": 0xE6, "amx": 0x60000}
+ALL_SAVED = 0x600E7
+
+
+@pytest.mark.parametrize("name", cpu.X86_BITS)
+def test_a_feature_that_is_cleared(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone is missing, of every feature that has a name."""
+    Cpuid([name], ALL_SAVED).install(monkeypatch)
+    monkeypatch.setattr(os, "uname", x86_64)
+    assert cpu.machine_features() == set(cpu.X86_BITS) - {name}
+
+
+@pytest.mark.parametrize("lost", STATES)
+def test_registers_that_are_not_saved(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What uses them is not there, whatever CPUID says."""
+    Cpuid([], ALL_SAVED & ~STATES[lost] | (0x6 if lost == "avx512" else 0)).install(monkeypatch)
+    monkeypatch.setattr(os, "uname", x86_64)
+    missing = set(cpu.X86_BITS) - cpu.machine_features()
+    using = {"avx": ("avx", "fma", "f16c"), "avx512": ("avx512",), "amx": ("amx",)}[lost]
+    assert missing == {name for name in cpu.X86_BITS if name.startswith(using)}
+
+
+def x86_64() -> os.uname_result:
+    """What the kernel says of such a machine."""
+    return os.uname_result(("Linux", "host", "6", "1", "x86_64"))
 
 
 def test_every_level_can_be_probed() -> None:
