@@ -61,6 +61,7 @@ from ingot_compiler.frontend.sort_nodes import (
     regions_of,
     sort_nodes,
 )
+from ingot_compiler.frontend.sparse_tensors import expand_sparse
 from ingot_compiler.frontend.string_constants import write_strings
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
 from ingot_compiler.frontend.weights import Weights
@@ -101,6 +102,7 @@ def import_model(
     weights = Weights(read_external, small.write)
     expanded = expand_functions(model)
     write_strings(expanded.graph)
+    expand_sparse(expanded.graph, read_external)
     expand_gradients(expanded.graph)
     importer = _Importer(expanded, detached, weights, small, kept_ops, strict_dims=strict_dims)
     imported, names = importer.run(shapes, place)
@@ -153,7 +155,6 @@ class _Importer:
         typed = input_types(inputs, shapes, self.findings, strict_dims=self.strict_dims)
         self.outer_node_count = len(nodes)
         self._check(nodes)
-        self._check_sparse(graph)
         self._name(_names(inputs))
         initializers = self._initializers(graph, nodes)
         imported = self._marked_nodes(nodes, place)
@@ -290,12 +291,6 @@ class _Importer:
             self.findings += [finding] if finding else []
             for region in regions_of(node):
                 self._check(live_nodes(region.node, _names(region.output))[0])
-                self._check_sparse(region)
-
-    def _check_sparse(self, graph: GraphProto) -> None:
-        for sparse in graph.sparse_initializer:
-            name, dtype = sparse.values.name, onnx_dtype_name(sparse.values.data_type)
-            self.findings.append(tensor_finding(f"initializer {name!r}", dtype, "a sparse tensor"))
 
     def _initializers(
         self, graph: GraphProto, nodes: Sequence[NodeProto]

@@ -1,7 +1,7 @@
 """ONNX Constant: a tensor that is written in the node.
 
 In: an attribute. Out: core ``literal`` or ``constant``, or strings. Not done here: sparse tensors
-(reported as unsupported).
+(``sparse_tensors``).
 """
 
 from __future__ import annotations
