@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.frontend.compose import cast, concat, reduce, reshape, slice_axis
+from ingot_compiler.frontend.compose import cast, concat, reduce, reshape, size_scalar, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_node import counted_axes
 from ingot_compiler.frontend.onnx_op import Translate
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
+from ingot_compiler.ir.dims import dim_min
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 
@@ -63,21 +64,28 @@ def _reduced(
     rank = context.rank_of(x)
     operand = context.optional(1) if context.opset >= operand_since else None
     axes = context.ints_attribute("axes") if operand is None else context.known_ints(operand)
-    if operand is not None and axes is None and context.count_of(operand):
-        return _run_time_axes(context, reducer, x, operand, keepdims)
+    none_are_all = not context.int_attribute("noop_with_empty_axes", 0)
+    if operand is not None and axes is None:
+        count = context.type_of(operand).element_count if keepdims else context.count_of(operand)
+        if isinstance(count, int) and count > rank:
+            raise OpTypeError(f"at most {rank} axes", count)
+        flags = axis_flags(context, operand, rank)
+        if none_are_all and not isinstance(count, int):
+            is_none = cast(context, size_scalar(context, 1 - dim_min(count, 1)), "bool")
+            flags = context.add("logical_or", flags, is_none)
+        kept = _reduced_by_flags(context, reducer, x, flags)
+        if keepdims:
+            return kept
+        sizes = kept_sizes(context, flags, context.shape_of(x), context.count_of(operand))
+        return reshape(context, kept, sizes)
     if not axes:
-        axes = () if context.int_attribute("noop_with_empty_axes", 0) else tuple(range(rank))
+        axes = tuple(range(rank)) if none_are_all else ()
     return reducer(context, x, counted_axes(axes, rank), keepdims)
 
 
-def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keepdims: bool) -> int:
-    """Axes that a tensor computes: every axis is reduced or kept by a flag that is computed
-    first."""
+def _reduced_by_flags(context: OpContext, reducer: Reducer, x: int, flags: int) -> int:
+    """Every axis is reduced to one element or kept by a flag that is computed first."""
     shape = context.shape_of(x)
-    count = context.count_of(axes)
-    if count > len(shape):
-        raise OpTypeError(f"at most {len(shape)} axes", count)
-    flags = axis_flags(context, axes, len(shape))
     sizes = context.read_dims(
         context.add("select", flags, context.scalar("i64", 1), context.integers(shape))
     )
@@ -87,7 +95,7 @@ def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keep
         # their number.
         both = concat(context, [reducer(context, x, (axis,), True), x], axis)
         x = slice_axis(context, both, axis, start, size)
-    return x if keepdims else reshape(context, x, kept_sizes(context, flags, shape, count))
+    return x
 
 
 def arg_extreme(op: OpName) -> Translate:

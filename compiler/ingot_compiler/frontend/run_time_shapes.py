@@ -50,8 +50,8 @@ def axis_flags(context: OpContext, axes: int, rank: int) -> int:
 
 def _axis_table(context: OpContext, axes: int, rank: int) -> int:
     """bool[count, rank]: whether entry i of ``axes`` names axis j; each names one, none twice."""
-    count = context.count_of(axes)
     vector = checked_axes(context, as_vector(context, axes), rank)
+    (count,) = context.shape_of(vector)
     table = context.add(
         "equal", reshape(context, vector, (count, 1)), context.integers(range(rank))
     )

@@ -101,7 +101,8 @@ def _packed(written: npt.NDArray[np.uint8], dtype: DType) -> bytes:
     together = 8 // bits
     padded = np.pad(written.reshape(-1), (0, -written.size % together)).reshape(-1, together)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return np.bitwise_or.reduce(padded << shifts, axis=1).astype(np.uint8).tobytes()
+    packed: npt.NDArray[np.uint8] = np.bitwise_or.reduce(padded << shifts, axis=1)
+    return packed.astype(np.uint8).tobytes()
 
 
 def _wrong(where: str, why: str) -> ModelError:
