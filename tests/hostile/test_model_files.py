@@ -13,6 +13,8 @@ from onnx import TensorProto, helper
 from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain, value
 from tests.unit.frontend_harness import MemoryStore
 
+import ingot
+import ingot_runtime
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.ir.errors import ModelError
@@ -122,7 +124,7 @@ def test_locations_outside_the_folder_are_refused(tmp_path: Path, location: str)
 
 
 def test_symbolic_links_are_refused(tmp_path: Path) -> None:
-    """Neither a file nor a folder on the way may be a link."""
+    """Neither a file nor a folder on the way may be a link to another place."""
     secret = tmp_path / "secret"
     secret.write_bytes(b"x" * 16)
     folder = tmp_path / "model"
@@ -133,6 +135,73 @@ def test_symbolic_links_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ModelError, match="outside") as caught:
             safe_external_path(folder, location)
         assert "symbolic link" in caught.value.why
+
+
+def _cached(folder: Path, name: str, content: bytes) -> Path:
+    """A file of Hugging Face's cache: a blob called by its digest, and a link to it in a snapshot."""
+    blob = folder / "blobs" / hashlib.sha256(content).hexdigest()
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    blob.write_bytes(content)
+    link = folder / "snapshots/0123abcd" / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(os.path.relpath(blob, link.parent))
+    return link
+
+
+def test_a_model_in_the_cache_of_hugging_face(tmp_path: Path) -> None:
+    """A snapshot is made of links to the blobs of its download: model and data are read through
+    them, in a folder of the snapshot, too, and where the cache is reached by a link."""
+    data = np.arange(4, dtype=np.float32)
+    for place in ("", "onnx/"):
+        _cached(tmp_path / "real/models--a--b", f"{place}weights.bin", data.tobytes())
+        path = _cached(
+            tmp_path / "real/models--a--b", f"{place}model.onnx", _with_external("weights.bin")
+        )
+        (tmp_path / "cache").unlink(missing_ok=True)
+        (tmp_path / "cache").symlink_to(tmp_path / "real")
+        for given in (path, tmp_path / "cache" / path.relative_to(tmp_path / "real")):
+            bundle = ingot.compile(given)
+            bundle.save(tmp_path / "m.ingot")
+            found = ingot_runtime.load(tmp_path / "m.ingot").run({"x": np.ones(4, np.float32)})
+            np.testing.assert_array_equal(found["y"], 1 + data)
+
+
+def test_a_link_to_a_file_of_the_same_folder(tmp_path: Path) -> None:
+    """It leads nowhere that the model may not read."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "data.bin").write_bytes(b"x" * 16)
+    (tmp_path / "deep/weights.bin").symlink_to("../data.bin")
+    assert safe_external_path(tmp_path, "deep/weights.bin") == tmp_path / "data.bin"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "../../secret", "../../blobs/secret", "../../blobs/../secret", "../../../other/blobs/" + "0" * 64,
+        "../../blobs/" + "1" * 64, "../../blobs/" + "2" * 64, "folder/" + "0" * 64, "../abcd/file", "{root}/model/blobs/" + "0" * 64,
+    ],
+)  # fmt: skip
+def test_links_that_lead_elsewhere(tmp_path: Path, target: str) -> None:
+    """A link of a snapshot leads to a blob of its own download alone: not to other files of it, to
+    other downloads, to other links, through a folder that is a link, by an absolute path."""
+    for place in (
+        "model/secret",
+        "model/blobs/secret",
+        "other/blobs/" + "0" * 64,
+        "model/snapshots/abcd/file",
+        "model/blobs/" + "0" * 64,
+    ):
+        path = tmp_path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 16)
+    (tmp_path / "model/blobs" / ("1" * 64)).symlink_to("secret")
+    (tmp_path / "model/blobs" / ("2" * 64)).hardlink_to(tmp_path / "model/secret")
+    folder = tmp_path / "model/snapshots/0123"
+    folder.mkdir()
+    (folder / "folder").symlink_to("../../blobs")
+    (folder / "weights.bin").symlink_to(target.format(root=tmp_path))
+    with pytest.raises(ModelError, match="outside"):
+        safe_external_path(folder, "weights.bin")
 
 
 def test_hard_links_are_refused(tmp_path: Path) -> None:
