@@ -248,9 +248,12 @@ def test_rounded_weights() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "expected --weights, for weights alone, or --calibrate"),
+        ([], "expected --calibrate, for activations by their ranges"),
         (["--calibrate", "calls", "--block", "32"], "it belongs to --weights"),
-        (["--calibrate", "calls", "--weights", "int8", "--ranges", "mse"], "without --weights"),
+        (
+            ["--calibrate", "calls", "--weights", "int8", "--ranges", "mse"],
+            "it belongs to --calibrate alone",
+        ),
         (["--calibrate", "empty"], "expected files that end in .npz, one for each call, got none"),
         (["--calibrate", "absent.npz"], "absent.npz"),
         (["--calibrate", "other"], "other/0.npz: "),

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli.calibration import calibration_files, call_with, compiled, distances
+from ingot_build_rules.cli.quantize_error import judged
 from ingot_build_rules.cli.quantized import QuantisedModel
 from ingot_compiler.ir.errors import UserError
 
@@ -43,11 +44,12 @@ def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
     told = {
         "weights": arguments.weights,
         "block": block,
+        "calls": len(files),
         "layers": [_layer_values(error) for error in errors],
         "left_out": [{"node": name, "reason": reason} for name, reason in left],
         "outputs": _outputs(model, data, files) if files else [],
     }
-    return QuantisedModel(data, told, _HEADING)
+    return QuantisedModel(data, judged(told, arguments, lambda _: None), _HEADING)
 
 
 def _nothing(path: str, left: list[tuple[str, str]]) -> UserError:

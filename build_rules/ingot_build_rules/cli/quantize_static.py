@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli.calibration import calibration_files, call_with, compiled, distances
+from ingot_build_rules.cli.quantize_error import CALLS_WANTED, judged
 from ingot_build_rules.cli.quantized import QuantisedModel
 from ingot_compiler.ir.errors import UserError
 
@@ -49,16 +50,35 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
         made = write_integers(model, plan, found, signed=signed)
         with compiled(with_outputs(made, names)) as rounded:
             errors = distances(names, files, call, rounded)
-    told = {
+        told = _told(plan, errors, model, arguments)
+
+        def without(node: str) -> float | None:
+            """A plan of fewer nodes asks for no other ranges, but where roots move."""
+            fewer = choose_tensors(model, (*(arguments.keep or ()), node))
+            if not fewer.layers or not found.keys() >= set(fewer.roots.values()):
+                return None
+            changed = write_integers(model, fewer, found, signed=signed)
+            outputs = [value.name for value in model.graph.output]
+            with compiled(model_bytes(changed)) as rounded:
+                return max(distances(outputs, files, call, rounded).values(), default=0.0)
+
+        judgement = judged(told, arguments, without)
+    return QuantisedModel(model_bytes(made), judgement, _HEADING)
+
+
+def _told(
+    plan: TensorPlan, errors: Mapping[str, float], model: Model, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    return {
         "weights": _SIGNED,
-        "activations": _SIGNED if signed else "uint8",
-        "ranges": ranges,
-        "calls": len(files),
+        "activations": arguments.activations or "uint8",
+        "ranges": arguments.ranges or "mse",
+        "calls": len(calibration_files(arguments.calibrate)),
+        "calls_wanted": CALLS_WANTED,
         "layers": _layers(plan, errors),
         "left_out": [{"node": name, "reason": reason} for name, reason in plan.left],
         "outputs": _outputs(model, errors),
     }
-    return QuantisedModel(model_bytes(made), told, _HEADING)
 
 
 def _check(plan: TensorPlan, arguments: argparse.Namespace) -> None:

@@ -13,15 +13,26 @@ OPTIONS = (
     Option("--block", "numbers along the depth that share a scale (default 32)", "N"),
     Option(
         "--calibrate",
-        "inputs by name, or a folder of such files, one for each call. Without --weights: "
-        "activations become integers, too, by their ranges in these calls. With it: scales are "
-        "chosen by what the layers multiply, and the outputs measured",
+        "inputs by name, or a folder of such files, one for each call. Alone: "
+        "activations become integers, too, by their ranges in these calls. With --weights: scales "
+        "are chosen by what the layers multiply. The errors of the outputs are measured",
         "F.npz",
         "arrays",
     ),
     Option(
+        "--dynamic",
+        "activations become integers when the model runs, each row by its own range; no calls are "
+        "needed, and --calibrate measures the errors",
+    ),
+    Option(
+        "--max-error",
+        "write no model if an output is further from the float one, rms, in the calls of "
+        "--calibrate (such as 0.02)",
+        "E",
+    ),
+    Option(
         "--activations",
-        "what activations become without --weights (default uint8)",
+        "what activations become by --calibrate alone (default uint8)",
         choices=("uint8", "int8"),
     ),
     Option(
@@ -47,6 +58,7 @@ OPTIONS = (
 )
 EXAMPLES = (
     Example("ingot quantize model.onnx --calibrate x.npz", "activations and weights of 8 bits"),
+    Example("ingot quantize model.onnx --dynamic", "activations by rows, without any inputs"),
     Example("ingot quantize model.onnx --weights int4", "model.int4.onnx, the error of each layer"),
     Example(
         "ingot quantize model.onnx --weights int4 --calibrate x.npz",

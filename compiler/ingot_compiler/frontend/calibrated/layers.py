@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from onnx import NodeProto, TensorProto
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ingot_compiler.frontend.calibrated.epilogues import Epilogue
 from ingot_compiler.frontend.calibrated.model_view import ModelView
 from ingot_compiler.frontend.calibrated.op_classes import FLOAT_PRODUCTS
 from ingot_compiler.frontend.weight_layers import number_attribute
+from ingot_compiler.ir.errors import ModelError
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -63,6 +66,17 @@ def find_layer(
     return ProductLayer(
         epilogue.start, name, own[:1], weights.name, shape, axis, bias, epilogue.exit
     )
+
+
+def finite_weights(model: ModelProto, name: str) -> npt.NDArray[np.float32]:
+    """A stored tensor of floats; ModelError where it holds NaN or infinity."""
+    (found,) = [tensor for tensor in model.graph.initializer if tensor.name == name]
+    array = numpy_helper.to_array(found).astype(np.float32)
+    if not np.isfinite(array).all():
+        why = "expected finite numbers, got NaN or infinity"
+        do = "repair the weights, or leave their node in floats (--keep)"
+        raise ModelError("weights cannot be quantised", f"tensor {name!r}", why, do)
+    return array
 
 
 def _of_activations(

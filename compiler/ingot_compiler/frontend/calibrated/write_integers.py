@@ -17,10 +17,9 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from ingot_compiler.frontend.calibrated.channel_weights import channel_weights
 from ingot_compiler.frontend.calibrated.choose_tensors import TensorPlan
-from ingot_compiler.frontend.calibrated.layers import ProductLayer
+from ingot_compiler.frontend.calibrated.layers import ProductLayer, finite_weights
 from ingot_compiler.frontend.calibrated.ranges import Parameters
 from ingot_compiler.frontend.model_bytes import drop_unread
-from ingot_compiler.ir.errors import ModelError
 from ingot_runtime.lazy_dataclass import dataclass
 
 _SIGNED_ZERO = 128
@@ -42,14 +41,12 @@ class _Writer:
     signed: bool
     tensors: dict[str, TensorProto] = field(default_factory=dict[str, TensorProto])
     names: set[str] = field(default_factory=set[str])
-    stored: dict[str, TensorProto] = field(default_factory=dict[str, TensorProto])
 
     def written(self) -> ModelProto:
         """The new model; the given one stays as it is."""
         changed = ModelProto()
         changed.CopyFrom(self.model)
         graph = changed.graph
-        self.stored = {tensor.name: tensor for tensor in self.model.graph.initializer}
         self.names = {name for node in graph.node for name in (*node.input, *node.output)}
         layers = {layer.node: layer for layer in self.plan.layers}
         read = {name: self._new(f"{name}_dequantized") for name in self.plan.roots}
@@ -95,8 +92,9 @@ class _Writer:
 
     def _weights(self, node: NodeProto, layer: ProductLayer) -> list[NodeProto]:
         activation = self.found[self.plan.roots[layer.activations[0]]]
-        bias = self._array(layer.bias) if layer.bias else None
-        rounded = channel_weights(self._array(layer.weights), layer.axis, activation.scale, bias)
+        weights = finite_weights(self.model, layer.weights)
+        bias = finite_weights(self.model, layer.bias) if layer.bias else None
+        rounded = channel_weights(weights, layer.axis, activation.scale, bias)
         suffix = layer.node
         nodes = [
             self._stored(
@@ -126,14 +124,6 @@ class _Writer:
         names = [self._tensor(f"{name}_{part}", array) for part, array in parts]
         node.input[position] = self._new(f"{name}_dequantized")
         return _made("DequantizeLinear", names, node.input[position], axis=axis)
-
-    def _array(self, name: str) -> npt.NDArray[np.float32]:
-        array = numpy_helper.to_array(self.stored[name]).astype(np.float32)
-        if not np.isfinite(array).all():
-            why = "expected finite numbers, got NaN or infinity"
-            do = "repair the weights, or leave their node in floats (--keep)"
-            raise ModelError("weights cannot be quantised", f"tensor {name!r}", why, do)
-        return array
 
     def _tensor(self, name: str, array: object) -> str:
         if name not in self.tensors:
