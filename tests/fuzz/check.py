@@ -24,6 +24,7 @@ from tests.fuzz.reference import Value, evaluate
 from tests.fuzz.rules import difference, is_refused_for_sizes
 
 import ingot_runtime
+from ingot_build_rules.check.self_check import check_bundle
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_compiler.backends.host import object as code_objects
 from ingot_compiler.ir.errors import UnsupportedError
@@ -53,6 +54,8 @@ def check_programs(
         try:
             compiled = compile_quickly(to_model(programs), path, (target,))
             runner = _Runner(compiled, path, programs, vm=vm)
+            if vm:
+                runner.self_check()
             verdicts = [
                 runner.check(position, seeds[position]) for position in range(len(programs))
             ]
@@ -100,13 +103,23 @@ class _Runner:
     def __init__(
         self, compiled: CompiledModel, path: str, programs: Sequence[Program], *, vm: bool
     ) -> None:
-        self.compiled = compiled
+        self.compiled, self.path = compiled, path
         self.programs = programs
         self.sessions = {"aot": ingot_runtime.load(path)}
         if vm:
             self.sessions["vm"] = ingot_runtime.load(path, executor="vm")
         self._sizes_refused = False
         self.last: dict[int, dict[str, dict[str, Array]]] = {}
+
+    def self_check(self) -> None:
+        """Node by node, as ``--check`` does.
+
+        Raises:
+            VerificationError: a launch or an output differs from the interpreter.
+        """
+        feeds = self._feeds(0, self.programs[0].inputs)
+        if self.sessions["aot"].loaded.plan.values is None:
+            check_bundle(self.compiled, self.path, feeds).require_equal()
 
     def check(self, position: int, seed: int) -> Verdict:
         """The call that made the program, and one with other sizes."""

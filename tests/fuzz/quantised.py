@@ -20,9 +20,10 @@ _STEPS = (9, 24, 60)  # between 0 and the largest number
 
 
 def _zero(d: Drawing, dtype: str) -> Array:
-    """A zero point, often 0."""
+    """A zero point: often 0, the least, the greatest or beside the middle."""
     limits = np.iinfo(dtype)
-    number = 0 if d.chance(0.3) else d.integer(limits.min, limits.max)
+    edges = (0, limits.min, limits.max, (limits.min + limits.max) // 2)
+    number = d.one_of(edges) if d.chance(0.5) else d.integer(limits.min, limits.max)
     return np.array(number, dtype)
 
 
@@ -75,18 +76,47 @@ def product(d: Drawing) -> None:
 
 
 def convolution(d: Drawing) -> None:
-    """A convolution of a quantised image, quantised; perhaps added to the image."""
+    """A convolution of a quantised image, quantised; perhaps added to the image. Whatever stands
+    around the image stands for its zero point: each side has pads of its own."""
     x = image(d)
     n, rank = d.shape(x)[1], d.array(x).ndim - 2
-    each, kernel = d.chance(0.3), d.one_of((1, 3))
+    groups = n if d.chance(0.3) else 2 if n % 2 == 0 and d.chance(0.3) else 1
+    kernel = [d.one_of((1, 2, 3)) for _ in range(rank)]
+    window: dict[str, list[int]] = {
+        "pads": [d.integer(0, 2) for _ in range(2 * rank)],
+        "strides": [d.one_of((1, 1, 2)) for _ in range(rank)],
+        "dilations": [d.one_of((1, 1, 2)) for _ in range(rank)],
+    }
+    if d.chance(0.4):  # the size stays
+        kernel, window = [d.one_of((1, 3))] * rank, {"pads": [0] * (2 * rank)}
+        window["pads"] = [kernel[0] // 2] * (2 * rank)
     own = _again(d, x)
-    w = _weights(d, (n, 1 if each else n, *(kernel,) * rank), 0)
+    w = _weights(d, (n, n // groups, *kernel), 0)
     bias = (d.weights((n,), np.float32),) if d.chance(0.5) else ()
-    pads = [kernel // 2] * (2 * rank)
-    y = d.add("Conv", own, w, *bias, pads=pads, group=n if each else 1)
+    y = d.add("Conv", own, w, *bias, group=groups, **window)
     y = _again(d, d.add("Relu", y) if d.chance(0.4) else y)
-    if d.chance(0.5):
+    if d.chance(0.5) and d.shape(y) == d.shape(x):
         _again(d, d.add("Add", own, y))
+
+
+def window(d: Drawing) -> None:
+    """A transposed convolution or a pool of a quantised image."""
+    x = image(d)
+    n, rank = d.shape(x)[1], d.array(x).ndim - 2
+    own, kernel = _again(d, x), [d.one_of((2, 3)) for _ in range(rank)]
+    told: dict[str, list[int]] = {
+        "pads": [d.integer(0, 1) for _ in range(2 * rank)],
+        "strides": [d.one_of((1, 2)) for _ in range(rank)],
+    }
+    kind = d.integer(0, 2)
+    if kind == 0:
+        y = d.add("ConvTranspose", own, _weights(d, (n, 3, *kernel), 1), **told)
+    else:
+        op = "MaxPool" if kind == 1 else "AveragePool"
+        if op == "MaxPool":  # onnx.reference mixes up the axes and sides of its pads
+            told["pads"] = [d.integer(0, 1)] * (2 * rank)
+        y = d.add(op, own, kernel_shape=kernel, **told)
+    _again(d, y)
 
 
 def scores(d: Drawing) -> None:
@@ -134,4 +164,4 @@ def integer_ops(d: Drawing) -> None:
     d.add("QLinearMatMul", q, scale, zero, w, *parameters, d.constant(_zero(d, d.one_of(_BYTES))))
 
 
-QUANTISED = (product, product, convolution, convolution, scores, movement, integer_ops)
+QUANTISED = (product, product, convolution, convolution, window, scores, movement, integer_ops)
