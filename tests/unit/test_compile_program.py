@@ -164,3 +164,32 @@ def check_branch(folder: Path, device: str, body: str, declared: str) -> None:
         for c, expected in ((True, -x), (False, x + x)):
             (result,) = session.run({"c": np.array(c), "x": x}).values()
             np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("size", ["8", "n"])
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("f32", np.float32), ("f64", np.float64), ("i32", np.int32)]
+)
+def test_an_annotated_call_of_a_declared_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: str, name: str, dtype: type
+) -> None:
+    """The call is on its device in the bundle, its operand is copied there, and so is its result to
+    its reader."""
+    path, output = tmp_path / "p.ingot-text", str(tmp_path / "p.ingot")
+    tensor = f"{name}[{size}, {size}]"
+    path.write_text(
+        f"""device "host" id 0 type "host"
+        device "acc" id 1 type "cpu"
+        def @main(%x {{device="host"}}: {tensor}) -> {tensor} {{
+          neg(on_device(matmul(%x, %x), "acc"))
+        }}"""
+    )
+    assert main(["compile", str(path), "--to", "placed", *TARGET]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert ['on "acc"' in line for line in lines if "matmul(" in line] == [True]
+    assert ['on "host"' in line for line in lines if "neg(" in line] == [True]
+    assert main(["compile", str(path), "-o", output, *TARGET]) == 0
+    x: np.ndarray[Any, Any] = np.arange(64).reshape(8, 8).astype(dtype) % 5
+    with ingot_runtime.load(output) as session:
+        assert set(session.devices) == {"host", "acc"}
+        np.testing.assert_array_equal(session.run({"x": x})["output0"], -(x @ x))
