@@ -129,6 +129,9 @@ OPEN_DEVICES = {
     "no target": 'device "acc" id 1 type "cpu"',
     "no id": 'device "acc" type "cpu" target "cpu:x86-64-v3"',
     "the kind alone": 'device "acc" type "cpu"',
+    "others that nothing uses": (
+        'device "acc" id 1 type "cpu"\ndevice "n" type "null"\ndevice "g" type "cuda"'
+    ),
     "the kind of a default device": 'device "acc" type "cpu" default',
 }
 

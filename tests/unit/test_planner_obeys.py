@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.program_harness import canonical, check_plan, check_same_results, program_text, read
 
-from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.expressions import LetIn
 from ingot_compiler.programs.parse_program import parse_program
@@ -45,6 +45,12 @@ OBEYED = {
         def @main(%x@G: T) -> T { neg(on_device(@f(%x), C)) }""",
         """def @f(%a@G: T)@C -> T { neg(device_copy(%a, G -> C)) }
         def @main(%x@G: T)@G -> T { neg(device_copy(fixed(@f(%x), C), C -> G)) }""",
+    ),
+    "a kernel": (
+        """kernel @k(%a: T) -> T { neg(%a) } buffers (A: T, B: T)
+        def @main(%x@H: T) -> T { neg(on_device(@k(%x), C)) }""",
+        """kernel @k(%a: T) -> T { neg(%a) } buffers (A: T, B: T)
+        def @main(%x@H: T)@G -> T { neg(device_copy(fixed(@k(device_copy(%x, H -> C)), C), C -> G)) }""",
     ),
     "a call of which an item is read": (
         "def @main(%x@G: f32[2, 5]) -> f32[1, 5] { neg(on_device(split(%x) {axis=0, parts=2}, C).0) }",
@@ -85,6 +91,13 @@ CONTRADICTING = {
         "def @main(%x: T) -> i64[2] { on_device(shape_of(%x), G) }",
         ("shape_of(%x) at line 7", "on_device(shape_of(%x)) at line 7"),
         "def @main(%x: T) -> i64[2] { result_on(shape_of(%x), G) }",
+    ),
+    "a kernel": (
+        """kernel @k(%a: T) -> T { neg(%a) } buffers (A: T, B: T)
+        def @main(%x: T) -> T { neg(on_device(@k(fixed(%x, H)), C)) }""",
+        ("fixed(%x) at line 8", "on_device(free(@k(...))) at line 8"),
+        """kernel @k(%a: T) -> T { neg(%a) } buffers (A: T, B: T)
+        def @main(%x: T) -> T { neg(on_device(@k(on_device(%x, H)), C)) }""",
     ),
     "memory that cannot be copied": (
         """def @main(%s@C: storage, %o@H: i64[], %n@H: i64[1]) -> f32[3] {
@@ -205,9 +218,11 @@ def test_an_open_device_of_a_variable() -> None:
     assert list(find_plan_problems(made)) == []
 
 
-def test_a_kind_that_there_is_not() -> None:
+@pytest.mark.parametrize(("use", "default"), [('on_device(%x, "A")', ""), ("%x", " default")])
+def test_a_kind_that_there_is_not(use: str, default: str) -> None:
     """The error of a device of an unknown kind says which kinds there are."""
-    text = program_text('def @main(%x: T) -> T { on_device(%x, "A") }')
-    with pytest.raises(ModelError, match="no metal device is declared") as found:
-        plan(parse_program(f'device "A" type "metal"\n{text}'))
+    devices = f'device "host" id 0 type "host"\ndevice "A" type "metal"{default}\n'
+    text = program_text(f"def @main(%x: T) -> T {{ {use} }}", devices)
+    with pytest.raises((ModelError, UserError), match="no metal device is declared") as found:
+        plan(parse_program(text))
     assert found.value.do == "name a kind out of host, cuda, opencl, null, cpu"

@@ -7,6 +7,7 @@ devices. Not done here: planning (``programs.planner``), compiling (``from_text`
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 from ingot_build_rules.compilation.configure import configure
@@ -14,7 +15,7 @@ from ingot_build_rules.compilation.from_text import device_text, read_text
 from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
 from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, DeviceOption
 from ingot_compiler.backends.target_forms import GivenTargets
-from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.placement.configuration import HOST
@@ -52,8 +53,9 @@ def read_program(path: str, targets: GivenTargets = ()) -> ProgramModel:
     """
 
     def target_of(device: VirtualDevice) -> str:
-        configured = configure(targets, {"device": device_text(device)})
-        return configured.named("device").target
+        with suppress(UserError, UnsupportedError):  # told where the device is used
+            return configure(targets, {"d": device_text(device)}).named("d").target
+        return device.target
 
     planned = plan(with_own_devices(parse_program(read_text(path)), target_of))
     made = planned.program

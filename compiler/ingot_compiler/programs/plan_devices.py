@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from ingot_compiler.ir.errors import UserError
 from ingot_compiler.placement.configuration import HOST, Configuration
 from ingot_compiler.placement.virtual_device import (
     ANY_ID,
@@ -71,9 +72,11 @@ def plan_configuration(program: Program) -> Configuration:
     default = program.default
     asked = next((one.device for one in program.devices if one.name == default), None)
     if default not in own and asked is not None:
-        default = next(
-            (name for name, known in own.items() if join(_place(known), _place(asked))), default
-        )
+        fitting = [name for name, known in own.items() if join(_place(known), _place(asked))]
+        if not fitting:
+            what, where = f"no {asked.device_type} device is declared", f"device {default!r}"
+            raise UserError(what, where, f"there are {', '.join(own)}", declaration(asked))
+        default = fitting[0]
     devices = tuple(DeclaredDevice(name, device) for name, device in own.items())
     return Configuration(devices, default)
 

@@ -173,9 +173,18 @@ class _Collector:
         else:
             self.use(parent, index, cell, rule)
 
-    def kind_asked(self, body: Expression) -> LinkKind:
-        """How a value is linked to an annotation that says where it is."""
-        return LinkKind.HARD if _is_call(body) else self.kind_of(body, LinkKind.ANNOTATED)
+    def ask(self, parent: OnDevice | DeviceCopy, asked: int, rule: str) -> None:
+        """What is annotated or copied is where ``asked`` is; a call runs there, a value that is
+        only named may be copied there."""
+        (body,) = parent.operands
+        if is_source(body):
+            return
+        is_fixed = isinstance(parent, OnDevice) and parent.is_fixed
+        kind = self.kind_of(body, LinkKind.ANNOTATED)
+        kind = LinkKind.HARD if is_fixed or _is_call(body) else kind
+        self.link(self.network.domains[body], asked, kind, rule, parent)
+        if isinstance(body, OnDevice) and isinstance(body.body, KernelCall):
+            self.link(self.network.domains[body.body], asked, LinkKind.PLACE, rule, parent)
 
     def kind_of(self, operand: Expression, soft: LinkKind) -> LinkKind:
         """``soft`` where a copy may stand between the operand and what reads it."""
@@ -401,9 +410,7 @@ class _Collector:
             return
         asked = self.network.expected[annotation, 0] = self.network.new_cell()
         self.pin(asked, annotation.device, "is asked for by", annotation)
-        kind = LinkKind.HARD if annotation.is_fixed else self.kind_asked(body)
-        if not is_source(body):
-            self.link(inner, asked, kind, "is annotated by", annotation)
+        self.ask(annotation, asked, "is annotated by")
         if annotation.is_fixed:
             self.link(asked, outer, LinkKind.HARD, "is fixed by", annotation)
 
@@ -412,9 +419,7 @@ class _Collector:
         self.annotated.add(copy)
         source = self.network.expected[copy, 0] = self.network.new_cell()
         self.pin(source, copy.source, "is the source of", copy)
-        if not is_source(copy.value):
-            kind = self.kind_asked(copy.value)
-            self.link(self.network.domains[copy.value], source, kind, "is copied by", copy)
+        self.ask(copy, source, "is copied by")
         destination = self.network.domains[copy] = self.network.new_cell()
         self.pin(destination, copy.destination, "is the destination of", copy)
 
