@@ -14,6 +14,7 @@ ROWS = (
             "tests/unit/test_planner_cases.py::test_reference_case[02 left add on cpu]",
             "tests/unit/test_planner_cases.py::test_reference_case[05 both adds on cpu]",
             "tests/unit/test_planner_cases.py::test_reference_case[25 unpropagatable graph]",
+            "tests/properties/test_plans_obey.py::test_annotated_calls_sample",
         ),
     ),
     Row(
@@ -151,6 +152,7 @@ ROWS = (
         (
             "tests/unit/test_planner_more_cases.py::test_d19_plans_are_their_own_plans",
             "tests/properties/test_planner_properties.py::test_random_programs_sample",
+            "tests/properties/test_plans_obey.py::test_monotonicity_sample",
         ),
     ),
     Row(

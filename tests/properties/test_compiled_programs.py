@@ -16,6 +16,7 @@ import ingot_runtime
 from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.programs.interpret_program import interpret_program
 from ingot_compiler.programs.lower_program import lower_program
 from ingot_compiler.programs.print_program import print_program
@@ -60,7 +61,8 @@ def check_programs(count: int, folder: Path) -> None:
         except UnsupportedError:
             continue
         if graph is not None:
-            check_compiled(program, marks(graph) - {"host"}, folder, seed)
+            devices = marks(eliminate_dead_code(graph)) - {"host"}
+            check_compiled(program, devices, folder, seed)
             found += 1
     assert seed < 10 * count
 
