@@ -157,6 +157,20 @@ SHAPES = {
           add(reshape_tensor(neg(%0), fixed(shape_of(%x), H)) {shape=[5, 7]}, %0)
         }""",
     ),
+    "in a function": (
+        """def @s(%a: T) -> i64[2] { shape_of(%a) }
+        def @main(%x@G: T) -> i64[2] { @s(on_device(neg(%x), C)) }""",
+        """def @s(%a@C: T)@H -> i64[2] { shape_of(%a) }
+        def @main(%x@G: T)@H -> i64[2] { @s(fixed(neg(device_copy(%x, G -> C)), C)) }""",
+    ),
+    "of a variable, in a function of a function": (
+        """def @s(%a: T) -> i64[2] { let %b = %a; shape_of(%b) }
+        def @r(%a: T) -> i64[2] { @s(%a) }
+        def @main(%x: T) -> i64[2] { @r(on_device(%x, C)) }""",
+        """def @s(%a@C: T)@H -> i64[2] { let %b = %a; shape_of(%b) }
+        def @r(%a@C: T)@H -> i64[2] { @s(%a) }
+        def @main(%x@C: T)@H -> i64[2] { @r(%x) }""",
+    ),
     "of an item": (
         "def @main(%x@G: (T, T)) -> i64[2] { shape_of(on_device(%x, G).1) }",
         "def @main(%x@G: (T, T))@H -> i64[2] { shape_of(fixed(%x.1, G)) }",

@@ -2,7 +2,7 @@
 
 In: a solved network. Out: the same with every cell decided. Not done here: constraints.
 
-From the outside inwards: the result of a function takes the default device, its other parameters
+Shapes first, then from the outside inwards: the result of a function takes the default device, its other parameters
 the device of its result; the same for each call of an operator or a function; the variable of a
 ``let`` takes the device of the whole, before its value is looked at.
 """
@@ -21,6 +21,7 @@ from ingot_compiler.programs.expressions import (
     OnDevice,
     OperatorCall,
 )
+from ingot_compiler.programs.operators import find_operator
 from ingot_compiler.programs.plan_devices import complete, is_placed
 from ingot_compiler.programs.planner.network import (
     Domain,
@@ -44,6 +45,7 @@ def give_defaults(
 ) -> None:
     """Decide every cell."""
     defaults = _Defaults(network, solution, configuration)
+    defaults.shapes()
     for name in order:
         for expression in pre_order(program.functions[name], with_devices):
             defaults.visit(expression)
@@ -52,12 +54,36 @@ def give_defaults(
             defaults.rest(expression)
 
 
+_NAMING = FunctionLiteral | FunctionCall | LetIn | OnDevice | DeviceCopy
+"""What passes a value on, and computes nothing of it."""
+
+
+def _reads_shapes(expression: Expression) -> bool:
+    operator = find_operator(expression.operator) if isinstance(expression, OperatorCall) else None
+    return operator is not None and operator.on_host
+
+
 class _Defaults:
     def __init__(self, network: Network, solution: Solution, configuration: Configuration) -> None:
         self.network = network
         self.solution = solution
         self.configuration = configuration
         self.default = configuration.default_device
+
+    def shapes(self) -> None:
+        """An annotated value of which functions read the shape alone stays where it is."""
+        shapes, others = set[int](), set[int]()
+        for (parent, _), domain in self.network.expected.items():
+            if not isinstance(parent, _NAMING):
+                found = shapes if _reads_shapes(parent) else others
+                found |= {self.solution.places.find(cell) for cell in leaves(domain)}
+        for expression, domain in self.network.domains.items():
+            if isinstance(expression, OnDevice) and expression.is_normal:
+                cell = result_cell(domain)
+                if self.solution.places.find(cell) in shapes - others:
+                    inner = result_cell(self.network.expected[expression, 0])
+                    device = self.solution.device(inner)
+                    self.decide(cell, device, "where the shape is read of", expression)
 
     def visit(self, expression: Expression) -> None:
         """The defaults of one expression."""
