@@ -204,7 +204,8 @@ static bool output_begin(struct output_file *output, const char *path, error *er
   *output = (struct output_file){.fd = -1, .path = path};
   WRITE(output->temporary, "%s.%d.part", path, (int)getpid());
   if (!stat(path, &found) && !S_ISREG(found.st_mode)) return refuse_output(output, EINVAL, error);
-  output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  unlink(output->temporary);  // of a process that had this number; or a link that somebody has planted
+  output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   return output->fd >= 0 || refuse_output(output, errno, error);
 }
 

@@ -8,6 +8,7 @@ A layer of its own, so that tests can cut the power at each operation.
 
 import errno
 import os
+from stat import S_ISREG
 
 from .errors import ResourceError
 
@@ -16,13 +17,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+def new_file(path: str) -> int:
+    """Make a file where no other one is, behind no link that somebody has planted; return its
+    descriptor, to write by."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o666)
+
+
+def is_own_file(path: str) -> bool:
+    """Whether there is a file that this user has made, and that has no other name."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1
+
+
 class Files:
     """Operations that change the disk. What was written lasts after ``sync``; names that were made
     or changed last after ``sync_folder``."""
 
     def write(self, path: str, data: bytes, at: int) -> None:
-        """Write `data` into a file at an offset; the file is made where there is none."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        """Write `data` into a file at an offset; at 0 the file is made, and nothing may have its
+        name."""
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path, flags) if at else new_file(path)
         try:
             os.lseek(descriptor, at, os.SEEK_SET)
             while data:
