@@ -232,6 +232,7 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     """Write beside the path and rename: a file that is half written never has the name."""
     import os
 
+    from .files import new_file
     from .npz import write_npz
 
     temporary = f"{path}.{os.getpid()}.part"
@@ -240,7 +241,9 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
         why = "expected a regular file or a free name"
         raise InputError(f"cannot write {path!r}", path, why, "choose another name")
     try:
-        with open(temporary, "wb") as file:
+        if os.path.lexists(temporary):  # of a process that had this number; or a planted link
+            os.unlink(temporary)
+        with open(new_file(temporary), "wb") as file:
             write_npz(file, outputs)
         os.replace(temporary, path)
     except OSError as error:
@@ -369,6 +372,12 @@ _VERBS: "dict[str, tuple[Callable[[argparse.Namespace], int], str, dict[str, dic
                 "metavar": "FOLDER", "help": "an installation that has the bundle with shared weights: it is linked",
             },
             "--no-selftest": {"action": "store_true", "help": "make no calls that it holds"},
+            "--not-older": {
+                "action": "store_true",
+                "help": "refuse a bundle whose signed number is below the current one's, or missing"
+                " (default where the current one has a number)",
+            },
+            "--allow-older": {"action": "store_true", "help": "install such a bundle all the same"},
             **_LOAD,
         },
     ),
@@ -378,7 +387,7 @@ _VERBS: "dict[str, tuple[Callable[[argparse.Namespace], int], str, dict[str, dic
         "make a new bundle of an old one and what `ingot delta` wrote",
         {
             "old": {}, "delta": {}, "-o --output": {"required": True, "metavar": "NEW"},
-            "--json": _JSON,
+            **_KEYS, "--json": _JSON,
         },
     ),
     "identify": (_identify, "what this machine can run", {"--json": _JSON}),

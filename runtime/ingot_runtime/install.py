@@ -10,10 +10,12 @@ The file is on the disk before it has its name, and the name before the link is 
 before: that rename is the moment from which on the new one is current.
 """
 
+import errno
 import os
 
-from .errors import InputError
+from .errors import BundleError, InputError
 from .files import Files, failed
+from .format.source import open_file
 from .format.statement import DETACHED
 from .installed_base import base_of
 
@@ -21,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .format.source import Source
     from .installed_base import Base
 
 CURRENT = "current.ingot"
@@ -102,12 +105,31 @@ def installed(folder: str) -> "list[str]":
 
 
 def current(folder: str) -> "str | None":
-    """Return the name of the current one, or None."""
+    """Return the name of the current one, or None.
+
+    Raises:
+        InputError: something else than a link has its name, so nobody knows which it was.
+    """
+    path = os.path.join(folder, CURRENT)
     try:
-        name = os.readlink(os.path.join(folder, CURRENT))
+        name = os.readlink(path)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        what, why = f"{CURRENT!r} is no symbolic link", "somebody has put something in its place"
+        raise InputError(what, path, why, "move it away, and install again") from error
     return name if _is_ours(name) else None
+
+
+def current_source(folder: str) -> "Source | None":
+    """Open the current bundle; None without one, or where it is damaged: to install mends that."""
+    name = current(folder)
+    try:
+        return None if name is None else open_file(os.path.join(folder, name))
+    except BundleError:
+        return None
 
 
 def _is_ours(name: str) -> bool:

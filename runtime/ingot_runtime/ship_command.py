@@ -5,7 +5,7 @@ In: parsed arguments. Out: one line, an exit code. Not done here: parsing (``com
 module for each verb).
 """
 
-from .errors import InputError
+from .errors import InputError, SignatureError
 from .format.header import SELFTEST
 from .format.source import Source
 from .json_output import json_line
@@ -68,6 +68,7 @@ def install(options: "argparse.Namespace", session: "Session") -> int:
         code = selftest(options, session)
         if code:
             return code
+    _require_not_older(options, source)
     if options.keep < 1:
         raise InputError("bad --keep", "command line", f"got {options.keep}", "give 1 or more")
     beside = detached_path(source.name)
@@ -83,6 +84,36 @@ def install(options: "argparse.Namespace", session: "Session") -> int:
     told = {"bundle": options.bundle, "digest": session.digest, "installed": path}
     _tell(options, told, f"{path}: installed, digest {session.digest[:16]}")
     return 0
+
+
+def _require_not_older(options: "argparse.Namespace", source: Source) -> None:
+    """Refuse a bundle whose signed number is below that of the current one: with ``--not-older`` or
+    where one of them has a number."""
+    from .install import current_source
+    from .loader.signatures import signed_number
+
+    keys, is_asked = keys_of(options), options.not_older
+    if is_asked and options.allow_older:
+        why = "expected one of --not-older and --allow-older"
+        raise InputError(
+            "whether an older bundle may be installed is not clear", "command line", why
+        )
+    if keys is None and is_asked:
+        why, do = "numbers count as far as their signatures do", "add --require-key, or --policy"
+        raise InputError("--not-older without keys", "command line", why, do)
+    if keys is None or options.allow_older:
+        return
+    number, before = signed_number(source, keys), current_source(options.to)
+    if number is None and is_asked:
+        why, do = "no signature by these keys has one", "sign it by `ingot sign --number N`"
+        raise SignatureError("the bundle has no number", source.name, why, do)
+    installed = before and signed_number(before, keys)
+    if installed is not None and (number is None or number < installed):
+        why = (
+            f"expected a number of {installed} or more, got {'none' if number is None else number}"
+        )
+        do = "install a later one; to go back: `rollback`, or --allow-older"
+        raise SignatureError("the bundle is older than the current one", source.name, why, do)
 
 
 def _base(options: "argparse.Namespace", source: Source) -> "Base | None":
@@ -113,7 +144,8 @@ def apply(options: "argparse.Namespace") -> int:
     """Make a new bundle of an old one and a delta."""
     from .apply_delta import apply_delta
 
-    digest = apply_delta(options.old, options.delta, options.output)
+    keys = keys_of(options)
+    digest = apply_delta(options.old, options.delta, options.output, keys=keys)
     line = f"{options.output}: made of {options.old}, digest {digest[:16]}"
     _tell(options, {"output": options.output, "digest": digest}, line)
     return 0

@@ -19,6 +19,7 @@ import random
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -41,10 +42,11 @@ from ingot_artifacts.bundle.write import make_skeleton
 from ingot_build_rules.cli.inspect import description_lines, fusion_lines
 from ingot_build_rules.ship.share import encode_shared
 from ingot_compiler.backends.host.main.encode_program import encode_program
-from ingot_runtime.errors import BundleError
+from ingot_runtime.errors import BundleError, SignatureError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import decode_record
+from ingot_runtime.format.delta import GIVEN, HEAD, MAGIC, PROMISE, STEP, Delta
 from ingot_runtime.format.describe import describe_plan, lines_of
 from ingot_runtime.format.file import BundleFile, QuietFile
 from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES
@@ -62,7 +64,10 @@ from ingot_runtime.format.plan import (
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.shared import Shared
 from ingot_runtime.format.source import Source
+from ingot_runtime.format.statement import HEAD as STATEMENT_HEAD
+from ingot_runtime.format.statement import MIDDLE, NUMBER_MAX, SUBJECT, decode
 from ingot_runtime.loader.image import read_exports
+from ingot_runtime.loader.signatures import require_delta_signed
 from ingot_runtime.npz import read_npz, write_npz
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -246,6 +251,48 @@ def _image_seeds() -> tuple[bytes, ...]:
     return (struct.pack(f"<{len(words)}I", *words).ljust(256, b"\0"),)
 
 
+def _read_delta(data: bytes) -> None:
+    """Its digest made right; the given bytes, too."""
+    fd = _file(data + hashlib.sha256(data).digest())
+    try:
+        delta = Delta(f"/proc/self/fd/{fd}")
+        assert sum(map(len, delta.given())) <= len(data)
+        require_delta_signed(delta, [bytes(range(32)).hex()])
+    except SignatureError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def _deltas() -> tuple[bytes, ...]:
+    whole, size = _table_seeds()[0], 512
+    table = whole[: head.HEADER_SIZE_BYTES + 3 * head.ROW_SIZE_BYTES]
+    line, root = b"{}\n", table[head.HEADER_SIZE_BYTES - 32 : head.HEADER_SIZE_BYTES]
+    promise = PROMISE.pack(len(table), len(line)) + table + line
+    return tuple(
+        HEAD.pack(MAGIC, version, 0, bytes(32), root, size, 1, bytes(32))
+        + promise * (version - 1)
+        + STEP.pack(GIVEN, size)
+        + zlib.compress(whole)
+        for version in (1, 2)
+    )
+
+
+def _read_statement(data: bytes) -> None:
+    signed = decode(bytes(96) + data, "statement")
+    assert signed.digests
+    assert signed.expires <= NUMBER_MAX
+    assert signed.number is None or 0 <= signed.number <= NUMBER_MAX
+
+
+def _statements() -> tuple[bytes, ...]:
+    subjects = STATEMENT_HEAD + SUBJECT % ("0" * 64, "bundle") + MIDDLE
+    return (
+        f'{subjects}0,"number":7,"model":"m"}}}}'.encode(),
+        f'{subjects}12,"model":"m"}}}}'.encode(),
+    )
+
+
 def _payload(kind: int) -> Callable[[], tuple[bytes, ...]]:
     return lambda: (_parts().payloads[kind, 0],)
 
@@ -262,6 +309,8 @@ READERS: dict[str, Reader] = {
     "image": Reader(_read_image, _image_seeds),
     "alternative": Reader(_read_alternative, _alternatives),
     "archive": Reader(_read_archive, _archives),
+    "delta": Reader(_read_delta, _deltas),
+    "statement": Reader(_read_statement, _statements),
 }  # fmt: skip
 
 

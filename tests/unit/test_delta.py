@@ -3,7 +3,10 @@ where it stopped."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +18,7 @@ import pytest
 from tests.hostile.tiny import tiny_contents, tree_entry
 from tests.json_schemas import checked
 from tests.unit.test_install import FaultyDisk, PowerCutError
+from tests.unit.test_signatures import Owner, sign
 
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_build_rules.cli.main import main
@@ -22,8 +26,18 @@ from ingot_build_rules.ship.delta import write_delta
 from ingot_runtime import apply_delta as applying
 from ingot_runtime.apply_delta import apply_delta
 from ingot_runtime.command import main as device
-from ingot_runtime.errors import BundleError, DigestError, FormatError
+from ingot_runtime.errors import (
+    BundleError,
+    DigestError,
+    FileError,
+    FormatError,
+    InputError,
+    NotABundleError,
+    ResourceError,
+    SignatureError,
+)
 from ingot_runtime.files import Files
+from ingot_runtime.format.delta import HEAD, PROMISE
 from ingot_runtime.format.limits import MIB
 
 Output = pytest.CaptureFixture[str]
@@ -73,7 +87,7 @@ def test_the_commands(files: tuple[Path, Path, Path], tmp_path: Path, capsys: Ou
     assert checked("delta", capsys.readouterr().out)["given_bytes"] == 0
     assert device(["apply", str(path), str(made), "-o", str(path)]) == 4
     assert "for another bundle" in capsys.readouterr().err
-    assert device(["apply", str(path), str(tmp_path / "none"), "-o", str(path)]) == 2
+    assert device(["apply", str(path), str(tmp_path / "none"), "-o", str(path)]) == 1
     write_delta(str(old), str(new), str(made))
     capsys.readouterr()
     assert device(["apply", str(path), str(made), "-o", str(path), "--json"]) == 0
@@ -135,17 +149,38 @@ def resealed(body: bytes) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
+def steps_at(data: bytes) -> int:
+    """Where the steps of a delta begin."""
+    return HEAD.size + PROMISE.size + sum(PROMISE.unpack_from(data, HEAD.size))
+
+
+def of_version_1(data: bytes) -> bytes:
+    """The same delta as it was made before its head told of the new bundle."""
+    return resealed(data[:8] + b"\1" + data[9 : HEAD.size] + data[steps_at(data) : -32])
+
+
+def _put(data: bytes, at: int, content: bytes) -> bytes:
+    return resealed(data[:at] + content + data[at + len(content) : -32])
+
+
 FORGERIES: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: b"", "not a delta"),
     (lambda data: data[:100], "not a delta"),
     (lambda data: data[:-1], "the delta is damaged"),
     (lambda data: data[:500] + b"x" + data[501:], "the delta is damaged"),
-    (lambda data: resealed(data[:8] + b"\2" + data[9:-32]), "unknown version"),
-    (lambda data: resealed(data[:80] + b"\1" + data[81:-32]), "another size"),
-    (lambda data: resealed(data[:92] + b"\1" + data[93:-32]), "ends too early"),
+    (lambda data: _put(data, 8, b"\3"), "unknown version"),
+    (lambda data: _put(data, 80, b"\1"), "truncated or extended"),
+    (lambda data: _put(of_version_1(data), 80, b"\1"), "another size"),
+    (lambda data: _put(data, 92, b"\1"), "ends too early"),
+    (lambda data: _put(data, 128, b"\0"), "the file ends inside its header|table"),
+    (lambda data: _put(data, 133, b"\1"), "ends too early"),
+    (lambda data: _put(data, 143, b"\1"), "ends too early"),
+    (lambda data: _put(data, 144, b"\0"), "not a bundle"),
+    (lambda data: _put(data, 250, b"\xfe"), "table"),
+    (lambda data: _put(data, 48, b"\xfe"), "the head is of another bundle"),
     (lambda data: resealed(data[:-1000]), "no such bytes"),
-    (lambda data: resealed(data[:128] + b"\xfe" * 8 + data[136:-32]), "no such bytes"),
-    (lambda data: resealed(data[:96] + bytes(32) + data[128:-32]), "another bundle came out"),
+    (lambda data: _put(data, steps_at(data), b"\xfe" * 8), "no such bytes"),
+    (lambda data: _put(data, 96, bytes(32)), "another bundle came out"),
 ]
 
 
@@ -162,8 +197,8 @@ def test_a_delta_that_is_none(
     out.write_bytes(b"before")
     with pytest.raises(BundleError) as refused:
         apply_delta(str(files[0]), str(forged), str(out))
-    assert isinstance(refused.value, FormatError | DigestError)
-    assert words in str(refused.value)
+    assert isinstance(refused.value, FormatError | DigestError | NotABundleError)
+    assert re.search(words, str(refused.value))
     assert out.read_bytes() == b"before"
 
 
@@ -185,7 +220,148 @@ def test_given_bytes_are_inflated_no_further_than_promised(
     """A stream that grows without end is read as far as the steps go."""
     data = files[2].read_bytes()
     steps = int.from_bytes(data[88:96], "little")
-    body = data[: 128 + 16 * steps] + zlib.compress(bytes(64 * MIB))
+    body = data[: steps_at(data) + 16 * steps] + zlib.compress(bytes(64 * MIB))
     (tmp_path / "d").write_bytes(resealed(body))
     with pytest.raises(DigestError, match="another bundle came out"):
         apply_delta(str(files[0]), str(tmp_path / "d"), str(tmp_path / "o"))
+
+
+def test_a_delta_of_version_1_is_applied(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """As ever, where nobody asks who signed; else its head has nothing to say."""
+    old, new, delta = files
+    path, out = tmp_path / "d", tmp_path / "out.ingot"
+    path.write_bytes(of_version_1(delta.read_bytes()))
+    assert apply_delta(str(old), str(path), str(out))
+    assert out.read_bytes() == new.read_bytes()
+    key = Owner(tmp_path, "alice", 1).public
+    with pytest.raises(SignatureError, match="does not tell who signed"):
+        apply_delta(str(old), str(path), str(out), keys=[key])
+
+
+@pytest.mark.parametrize("where", ["inside", "beside"])
+def test_a_delta_is_believed_before_it_is_made(
+    where: str, files: tuple[Path, Path, Path], tmp_path: Path, capsys: Output
+) -> None:
+    """Who asks for keys gets what their owner has signed, in the bundle or beside it; of anything
+    else, whatever it promises, not a byte is written."""
+    old, new, unsigned = files
+    alice, bob = Owner(tmp_path, "alice", 1), Owner(tmp_path, "bob", 2)
+    signed, delta, out = tmp_path / "s.ingot", tmp_path / "d", tmp_path / "o" / "out.ingot"
+    out.parent.mkdir()
+    signed.write_bytes(new.read_bytes())
+    sign(signed, alice, *(["--detached"] if where == "beside" else []))
+    write_delta(str(old), str(signed), str(delta))
+    line = ["apply", str(old), "", "-o", str(out), "--require-key"]
+    for path, key in ((unsigned, alice), (delta, bob)):
+        line[2] = str(path)
+        assert device([*line, str(key.public)]) == 4
+        assert "not signed" in capsys.readouterr().err
+        assert not [*out.parent.iterdir()]
+    assert device([*line, str(alice.public)]) == 0
+    assert out.read_bytes() == signed.read_bytes()
+
+
+def test_a_signature_does_not_make_room(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """Sections of signatures are in no statement: they take no more than the head of the delta
+    has."""
+    signed, delta = tmp_path / "s.ingot", tmp_path / "d"
+    signed.write_bytes(files[1].read_bytes())
+    sign(signed, Owner(tmp_path, "alice", 1))
+    write_delta(str(files[0]), str(signed), str(delta))
+    data = delta.read_bytes()
+    table_bytes, signatures_bytes = PROMISE.unpack_from(data, HEAD.size)
+    end = steps_at(data)
+    body = data[: HEAD.size] + PROMISE.pack(table_bytes, 9) + data[144 : 144 + table_bytes]
+    delta.write_bytes(resealed(body + data[end - signatures_bytes :][:9] + data[end:-32]))
+    with pytest.raises(FormatError, match="signatures that are not there"):
+        apply_delta(str(files[0]), str(delta), str(tmp_path / "o"))
+
+
+def test_a_pipe_is_no_delta(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """It is refused at once: nobody may ever write into it."""
+    os.mkfifo(tmp_path / "d")
+    with pytest.raises(FileError, match="not a regular file"):
+        apply_delta(str(files[0]), str(tmp_path / "d"), str(tmp_path / "o"))
+
+
+def test_inflating_reads_given_bytes_once(
+    files: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small the pieces are that it is asked for."""
+    read = [0]
+    plain = zlib.decompressobj
+
+    class Counting:
+        def __init__(self) -> None:
+            self.inflater = plain()
+
+        def decompress(self, data: bytes, size_bytes: int) -> bytes:
+            read[0] += len(data)
+            return self.inflater.decompress(data, size_bytes)
+
+        @property
+        def unconsumed_tail(self) -> bytes:
+            return self.inflater.unconsumed_tail
+
+    monkeypatch.setattr(applying.zlib, "decompressobj", Counting)
+    monkeypatch.setattr(applying, "_CHUNK_SIZE_BYTES", 1 << 16)
+    apply_delta(str(files[0]), str(files[2]), str(tmp_path / "o"))
+    assert read[0] < 2.5 * files[2].stat().st_size
+
+
+def test_a_full_disk_keeps_nothing(
+    files: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is known to have no room is not written to; one that turns out to have none is
+    given back what it took."""
+    monkeypatch.setattr(applying, "_CHUNK_SIZE_BYTES", 1 << 20)
+    out, plain = tmp_path / "out.ingot", Files.write
+
+    def write(self: Files, path: str, data: bytes, at: int) -> None:
+        if at > MIB:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        plain(self, path, data, at)
+
+    monkeypatch.setattr(Files, "write", write)
+    with pytest.raises(ResourceError, match="No space left"):
+        apply_delta(str(files[0]), str(files[2]), str(out))
+    assert not [*tmp_path.iterdir()]
+    found = os.statvfs(tmp_path)
+    little = os.statvfs_result((*found[:3], 10, 10, *found[5:]))
+    monkeypatch.setattr(applying.os, "statvfs", lambda _: little)
+    with pytest.raises(ResourceError, match="not enough space"):
+        apply_delta(str(files[0]), str(files[2]), str(out))
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_link_is_no_output(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """That of an installation would lead nowhere any more; it stays, and so does what it leads
+    to."""
+    old, _, delta = files
+    link, there = tmp_path / "current.ingot", tmp_path / "000001-0123456789abcdef.ingot"
+    there.write_bytes(old.read_bytes())
+    link.symlink_to(there.name)
+    with pytest.raises(InputError, match="the output is a symbolic link"):
+        apply_delta(str(link), str(delta), str(link))
+    assert link.is_symlink()
+    assert there.read_bytes() == old.read_bytes()
+    assert {*tmp_path.iterdir()} == {link, there}
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_a_planted_part_is_not_written_through(
+    kind: str, files: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    """A link in the place of what an attempt before may have left is removed."""
+    old, new, delta = files
+    out, victim = tmp_path / "out.ingot", tmp_path / "victim"
+    digest = apply_delta(str(old), str(delta), str(out))
+    victim.write_bytes(b"precious")
+    part = tmp_path / f"out.ingot.{digest[:16]}.part"
+    if kind == "hard":
+        part.hardlink_to(victim)
+    else:
+        part.symlink_to(victim)
+    apply_delta(str(old), str(delta), str(out))
+    assert victim.read_bytes() == b"precious"
+    assert out.read_bytes() == new.read_bytes()

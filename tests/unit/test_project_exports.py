@@ -246,6 +246,7 @@ output = "dist/shipped.ingot"
 selftest = 2
 sign = ["alice.pem", "bob.pem"]
 expires = "2999-12-31"
+number = 7
 """
 
 
@@ -259,7 +260,7 @@ def test_a_release_is_proved_and_signed(folder: Path, capsys: pytest.CaptureFixt
     words = ["compile", str(folder / "m.onnx"), "-o", str(single), "--selftest", "2", "--quiet"]
     assert main([*words, "--target", "x86-64-v2", "--target", "x86-64-v3"]) == 0
     for owner in (alice, bob):
-        sign(single, owner, "--expires", "2999-12-31")
+        sign(single, owner, "--expires", "2999-12-31", "--number", "7")
     assert shipped.read_bytes() == single.read_bytes()
     ingot_runtime.load(shipped, keys=[bob.raw.hex()]).close()
     assert runtime_main(["selftest", str(shipped)]) == 0

@@ -38,8 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(output, [arguments.bundle] if arguments.detached else [])
     verify_whole_bundle(arguments.bundle)
     sign = sign_beside if arguments.detached else sign_inside
-    made = sign(arguments.bundle, output, signer, expires)
+    number = _number(arguments.number)
+    made = sign(arguments.bundle, output, signer, expires, number)
     values = {"bundle": arguments.bundle, "output": output, **asdict(made), "expires": expires}
+    if number is not None:
+        values["number"] = number
     count = console.counted(made.signature_count, "signature")
     until = f" until {arguments.expires}" if expires else ""
     line = f"{output}: signed by {made.key[:16]}{until}, {count}; digest {made.digest[:16]}"
@@ -47,12 +50,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _number(text: str | None) -> int | None:
+    from ingot_runtime.format.statement import NUMBER_MAX
+
+    if text is None or (text.isascii() and text.isdigit() and int(text) <= NUMBER_MAX):
+        return None if text is None else int(text)
+    why = f"expected a number from 0 to {NUMBER_MAX}, got {text!r}"
+    raise UserError("bad --number", "command line", why, "count the releases: 1, 2, 3")
+
+
 def _run_sigstore(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.output_file import check_output
     from ingot_build_rules.ship.sign_sigstore import SUFFIX, sign_sigstore
 
-    others = ("command", "public_key", "expires", "detached")
+    others = ("command", "public_key", "expires", "number", "detached")
     given = [f"--{name.replace('_', '-')}" for name in others if getattr(arguments, name)]
     if arguments.key is None or given:
         why = f"expected --key with a key on P-256, P-384 or P-521; got {' '.join(given) or 'none'}"

@@ -116,5 +116,7 @@ KINDS: Mapping[str, ExportKind] = {
         of_model=True,
     ),
     "wasm": ExportKind(_wasm, frozenset({"name", "shape"}), in_folder=True, of_model=True),
-    "release": ExportKind(_release, frozenset({"selftest", "sign", "expires"}), of_project=True),
+    "release": ExportKind(
+        _release, frozenset({"selftest", "sign", "expires", "number"}), of_project=True
+    ),
 }

@@ -21,13 +21,14 @@ from ingot_runtime.lazy_dataclass import dataclass
 class ReleaseChoices:
     """``model`` and ``options``: what the bundle was made of; ``selftest``: how many calls;
     ``keys``: PEM files of those who sign; ``expires``: the last day on which the signatures count,
-    "" for none."""
+    "" for none; ``number``: larger for a later release, None where they are not counted."""
 
     model: str
     options: CompileOptions
     selftest: int = 0
     keys: tuple[str, ...] = ()
     expires: str = ""
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,14 @@ def write_release(build: Scheduler, bundle: str, output: str, choices: ReleaseCh
         compiled = start_compilation(build, choices.model, choices.options)
         add_selftest(compiled, output, choices.selftest)
     for key in choices.keys:
-        _sign(output, key, expires)
+        _sign(output, key, expires, choices.number)
     with opened(output) as source:
         digest = source.root_digest.hex()
     return Release(digest, os.path.getsize(output), choices.selftest, len(choices.keys))
 
 
-def _sign(path: str, key: str, expires: int) -> None:
+def _sign(path: str, key: str, expires: int, number: int | None) -> None:
     from ingot_build_rules.ship.sign import sign_inside  # ``cryptography`` is for who signs
     from ingot_build_rules.ship.signer import signer_of_file
 
-    sign_inside(path, path, signer_of_file(key, None), expires)
+    sign_inside(path, path, signer_of_file(key, None), expires, number)

@@ -120,6 +120,7 @@ class ExportSpec:
     selftest: int = 0
     sign: tuple[str, ...] = ()
     expires: str = ""
+    number: int = 0
     shapes: Profiles = ()
     line: int = field(default=0, compare=False)
 

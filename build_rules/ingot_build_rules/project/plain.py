@@ -78,6 +78,7 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
         "selftest": spec.selftest,
         "sign": list(spec.sign),
         "expires": spec.expires,
+        "number": spec.number,
         "shapes": [dict(profile) for profile in spec.shapes],
     }
 

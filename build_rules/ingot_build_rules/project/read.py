@@ -133,6 +133,7 @@ def _export(name: str, line: int, values: Values) -> ExportSpec:
         selftest=values.get("selftest", 0),
         sign=values.get("sign", ()),
         expires=values.get("expires", ""),
+        number=values.get("number", 0),
         shapes=values.get("shape", ()),
         line=line,
     )

@@ -120,6 +120,7 @@ TABLES: Mapping[str, Table] = {
             TableKey("selftest", "count", "2"),
             TableKey("sign", "texts", '["release.pem"]'),
             TableKey("expires", "text", '"2030-12-31"'),
+            TableKey("number", "count", "7"),
             _SHAPE,
         )
     ),

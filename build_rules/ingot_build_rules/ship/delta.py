@@ -21,10 +21,13 @@ import numpy.typing as npt
 
 from ingot_artifacts.inspect.describe import opened
 from ingot_artifacts.store.atomic import atomic_file
+from ingot_build_rules.ship.sign import envelope
 from ingot_compiler.ir.errors import UserError
-from ingot_runtime.format.delta import GIVEN, HEAD, MAGIC, STEP, VERSION
+from ingot_runtime.format import header
+from ingot_runtime.format.delta import GIVEN, HEAD, MAGIC, PROMISE, STEP, VERSION
 from ingot_runtime.format.source import Source
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.loader.signatures import signatures_of
 
 _ROW_BYTES = 64
 _CHUNK_ROWS_MIN = 32
@@ -69,12 +72,21 @@ def write_delta(old: str, new: str, output: str) -> MadeDelta:
         head = HEAD.pack(
             MAGIC, VERSION, 0, *digests, after.size_bytes, len(steps), content.digest()
         )
+        head += _promise(after)
     plain = b"".join(given)
     body = head + b"".join(STEP.pack(*step) for step in steps) + zlib.compress(plain, 6)
     with atomic_file(output, lasting=True) as file:
         file.write(body + hashlib.sha256(body).digest())
     old_digest, new_digest = (digest.hex() for digest in digests)
     return MadeDelta(old_digest, new_digest, len(body) + 32, len(plain))
+
+
+def _promise(after: Source) -> bytes:
+    """What the new one's own head and signatures say, so that it is believed before it is made."""
+    count = len(after.sections)
+    table = after.read(0, header.HEADER_SIZE_BYTES + count * header.ROW_SIZE_BYTES)
+    signatures = b"".join(envelope(signed) + b"\n" for signed in signatures_of(after))
+    return PROMISE.pack(len(table), len(signatures)) + table + signatures
 
 
 def _add(steps: list[tuple[int, int]], place: int, size_bytes: int) -> None:

@@ -34,14 +34,16 @@ class SignedBundle:
     signature_count: int
 
 
-def sign_inside(path: str, output: str, signer: Signer, expires: int) -> SignedBundle:
+def sign_inside(
+    path: str, output: str, signer: Signer, expires: int, number: int | None = None
+) -> SignedBundle:
     """Write the bundle with a signature; one that the same key has made before goes.
 
     Raises:
         UserError: it is a program, or is full. OutputError: it cannot be written.
     """
     with opened(path) as source:
-        signed = _signed(source, path, signer, expires)
+        signed = _signed(source, path, signer, expires, number)
         kept = [each for each in signed_in(source) if each.key != signer.key]
         payloads = {
             (head.SIGNATURE, index): each.key + each.proof + each.payload
@@ -55,25 +57,27 @@ def sign_inside(path: str, output: str, signer: Signer, expires: int) -> SignedB
         return SignedBundle(root, signer.key.hex(), len(payloads))
 
 
-def sign_beside(path: str, output: str, signer: Signer, expires: int) -> SignedBundle:
+def sign_beside(
+    path: str, output: str, signer: Signer, expires: int, number: int | None = None
+) -> SignedBundle:
     """Write the signature into a file of its own, behind those of other keys that are there.
 
     Raises:
         FormatError: the file holds something else. OutputError: it cannot be written.
     """
     with opened(path) as source:
-        signed = _signed(source, path, signer, expires)
+        signed = _signed(source, path, signer, expires, number)
         lines = _lines_of_others(output, signer.key)
         with atomic_file(output, lasting=True) as file:
             file.write(b"\n".join([*lines, envelope(signed)]) + b"\n")
         return SignedBundle(source.root_digest.hex(), signer.key.hex(), len(lines) + 1)
 
 
-def _signed(source: Source, path: str, signer: Signer, expires: int) -> Signed:
+def _signed(source: Source, path: str, signer: Signer, expires: int, number: int | None) -> Signed:
     if source.start:
         do = "sign the bundle, and export it then"
         raise UserError("a program cannot be signed", path, "expected a bundle", do)
-    payload = make_statement(source, thin_digests(source), expires)
+    payload = make_statement(source, thin_digests(source), expires, number)
     draft = Signed(signer.key, b"", payload, path)
     return Signed(signer.key, signer.sign(draft.message), payload, path)
 

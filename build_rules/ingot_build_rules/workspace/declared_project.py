@@ -150,6 +150,7 @@ class DeclaredProject:
         selftest: int | None = None,
         sign: Sequence[PathText] | None = None,
         expires: str | None = None,
+        number: int | None = None,
         shape: Shapes | None = None,
     ) -> None:
         """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest
@@ -157,8 +158,13 @@ class DeclaredProject:
         signed with the private keys of ``sign``."""
         values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
         more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
-        source = {"target": target, "weights-apart": weights_apart, "shape": shape}
-        release = {"selftest": selftest, "sign": sign, "expires": expires, "dynamic": dynamic}
+        source = {
+            "target": target,
+            "weights-apart": weights_apart,
+            "shape": shape,
+            "dynamic": dynamic,
+        }
+        release = {"selftest": selftest, "sign": sign, "expires": expires, "number": number}
         self._declare("export", name, _given({**values, **more, **source, **release}))
 
     def test(

@@ -124,6 +124,7 @@ def _choices(
         "pool": spec.pools, "tensors_in": spec.tensors_in, "shape": spec.shapes,
         "target": spec.target, "weights_apart": spec.weights_apart,
         "dynamic": spec.dynamic, "selftest": spec.selftest, "sign": spec.sign, "expires": spec.expires,
+        "number": spec.number,
     }  # fmt: skip
     for option, value in given.items():
         if value and option not in kind.takes:
@@ -152,6 +153,7 @@ def _choices(
         spec.selftest,
         tuple(os.path.join(folder, path) for path in spec.sign),
         spec.expires,
+        spec.number or None,
     )
     dynamic = spec.dynamic
     return ExportChoices(library, spec.shared, source=source, release=release, dynamic=dynamic)

@@ -24,7 +24,10 @@ SUBJECT = '{"digest":{"sha256":"%s"},"name":"%s"}'
 MIDDLE = '],"predicateType":"urn:ingot:bundle:1","predicate":{"expires":'
 NEVER = 0
 _SUBJECT_FORM = SUBJECT.replace("{", r"\{") % ("([0-9a-f]{64})", r"[ !#-\[\]-~]*")
-_NUMBER_FORM = "(0|[1-9][0-9]{0,14}),"
+NUMBER = '"number":%s,'
+_DIGITS = "(0|[1-9][0-9]{0,14})"
+_END_FORM = f"{_DIGITS},(?:{NUMBER % _DIGITS})?"
+NUMBER_MAX = 10**15 - 1
 _KEY_BYTES = 32
 _PROOF_BYTES = 64
 # kind, id, size, sha256 of a section
@@ -33,15 +36,16 @@ _PART = struct.Struct("<IIQ32s")
 
 class Signed:
     """A statement and who is said to have signed it. ``digests``: of the bundles that it is about,
-    in hex; ``expires``: seconds of Unix time, or ``NEVER``."""
+    in hex; ``expires``: seconds of Unix time, or ``NEVER``; ``number``: larger for a later bundle,
+    where the owner of the key counts them."""
 
-    __slots__ = ("digests", "expires", "key", "payload", "proof")
+    __slots__ = ("digests", "expires", "key", "number", "payload", "proof")
 
     def __init__(self, key: bytes, proof: bytes, payload: bytes, where: str) -> None:
         self.key = key
         self.proof = proof
         self.payload = payload
-        self.digests, self.expires = _read(payload, where)
+        self.digests, self.expires, self.number = _read(payload, where)
 
     @property
     def message(self) -> bytes:
@@ -50,16 +54,17 @@ class Signed:
         return head.encode() + self.payload
 
 
-def _read(payload: bytes, where: str) -> "tuple[tuple[str, ...], int]":
-    """Return the digests and the end of the only form in which a statement may begin."""
+def _read(payload: bytes, where: str) -> "tuple[tuple[str, ...], int, int | None]":
+    """Return the digests, the end and the number of the only form in which a statement may begin."""
     import re
 
     text = payload.decode("latin-1")
     subjects = f"({_SUBJECT_FORM}(?:,{_SUBJECT_FORM})*)"
-    found = re.match(re.escape(HEAD) + subjects + re.escape(MIDDLE) + _NUMBER_FORM, text)
+    found = re.match(re.escape(HEAD) + subjects + re.escape(MIDDLE) + _END_FORM, text)
     require(found is not None, "not a statement about a bundle", where, text[:100])
     assert found is not None
-    return tuple(re.findall(_SUBJECT_FORM, found[1])), int(found[4])
+    number = None if found[5] is None else int(found[5])
+    return tuple(re.findall(_SUBJECT_FORM, found[1])), int(found[4]), number
 
 
 def parts_digest(sections: "list[Section]") -> bytes:

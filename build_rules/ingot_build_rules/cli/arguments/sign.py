@@ -15,6 +15,11 @@ OPTIONS = (
     ),
     Option("--public-key", "with --command: whose signature it gives", "F", "file"),
     Option("--expires", "the last day on which it counts (UTC)", "YYYY-MM-DD"),
+    Option(
+        "--number",
+        "larger for each later release: a device that has one installs none with a smaller number",
+        "N",
+    ),
     Option("--detached", "write the signature to a file of its own: BUNDLE.sig"),
     Option(
         "--sigstore",
