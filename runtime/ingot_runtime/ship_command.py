@@ -107,7 +107,7 @@ def _require_not_older(options: "argparse.Namespace", source: Source) -> None:
     if number is None and is_asked:
         why, do = "no signature by these keys has one", "sign it by `ingot sign --number N`"
         raise SignatureError("the bundle has no number", source.name, why, do)
-    installed = before and signed_number(before, keys)
+    installed = None if before is None else signed_number(before, keys)
     if installed is not None and (number is None or number < installed):
         why = (
             f"expected a number of {installed} or more, got {'none' if number is None else number}"

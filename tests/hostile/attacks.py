@@ -7,7 +7,7 @@ Not done here: the harnesses (``loaders``), the attacks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from tests.hostile.loaders import LOADERS
@@ -122,8 +122,9 @@ ATTACKS: dict[str, dict[str, Attack]] = {
 # ``test_refused_inputs``: the image's own code refuses; ``test_c_loader`` compares the words.
 
 
-def attacked(test: Callable[..., Any]) -> Callable[..., Any]:
+def attacked(test: Callable[..., None]) -> Callable[..., None]:
     """Make the test on each loader: its ``loader`` is a name of ``LOADERS``."""
     module = test.__module__.rpartition(".")[2]
     assert ATTACKS[module][test.__name__] == EACH
-    return pytest.mark.parametrize("loader", LOADERS)(test)
+    made: Callable[..., None] = pytest.mark.parametrize("loader", LOADERS)(test)
+    return made

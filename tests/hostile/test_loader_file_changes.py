@@ -20,7 +20,6 @@ from tests.hostile.tiny import (
     tree_entry,
 )
 
-import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.loader import sigbus
 
@@ -166,7 +165,7 @@ def test_change_within_one_tick_of_the_clock(
     before."""
     path = tmp_path / "m.ingot"
     write_bundle(tiny_contents("batch"), path, tree_entry)
-    session = ingot_runtime.load(path)
+    session = LOADERS["python"](path)
     waits: list[float] = []
     path.chmod(0o600)
     stopped = path.stat().st_ctime_ns

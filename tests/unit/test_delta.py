@@ -151,7 +151,8 @@ def resealed(body: bytes) -> bytes:
 
 def steps_at(data: bytes) -> int:
     """Where the steps of a delta begin."""
-    return HEAD.size + PROMISE.size + sum(PROMISE.unpack_from(data, HEAD.size))
+    table_bytes, signatures_bytes = PROMISE.unpack_from(data, HEAD.size)
+    return HEAD.size + PROMISE.size + int(table_bytes) + int(signatures_bytes)
 
 
 def of_version_1(data: bytes) -> bytes:
@@ -303,7 +304,7 @@ def test_inflating_reads_given_bytes_once(
         def unconsumed_tail(self) -> bytes:
             return self.inflater.unconsumed_tail
 
-    monkeypatch.setattr(applying.zlib, "decompressobj", Counting)
+    monkeypatch.setattr("ingot_runtime.apply_delta.zlib.decompressobj", Counting)
     monkeypatch.setattr(applying, "_CHUNK_SIZE_BYTES", 1 << 16)
     apply_delta(str(files[0]), str(files[2]), str(tmp_path / "o"))
     assert read[0] < 2.5 * files[2].stat().st_size
@@ -328,7 +329,7 @@ def test_a_full_disk_keeps_nothing(
     assert not [*tmp_path.iterdir()]
     found = os.statvfs(tmp_path)
     little = os.statvfs_result((*found[:3], 10, 10, *found[5:]))
-    monkeypatch.setattr(applying.os, "statvfs", lambda _: little)
+    monkeypatch.setattr("ingot_runtime.apply_delta.os.statvfs", lambda _: little)
     with pytest.raises(ResourceError, match="not enough space"):
         apply_delta(str(files[0]), str(files[2]), str(out))
     assert not [*tmp_path.iterdir()]
