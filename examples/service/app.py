@@ -3,8 +3,9 @@
 In: ASGI events; settings from the environment (``service.Settings``). Out: responses: POST /run,
 GET /health. Not done here: what a request means (``service``).
 
-A call runs in a thread of the session while the event loop reads and writes other requests. Where
-the client goes away, its call ends. When the server shuts down, it waits for the requests that it
+A call runs in a thread of the session while the event loop reads and writes other requests. A body
+and its call have one deadline, which the server may give (``connection``). Where the client goes
+away, its call ends. When the server shuts down, it waits for the requests that it
 has accepted, and then the session is closed.
 """
 
@@ -16,11 +17,12 @@ import signal
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from service import Answer, Service, Settings, length_of, no_route
+from service import Answer, Service, Settings, length_of, no_route, too_slow
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
+LEAST_SECONDS = 0.001  # a call without any time left says so itself
 _LOG = logging.getLogger("uvicorn.error")
 
 
@@ -77,19 +79,19 @@ class App:
     async def _run(self, service: Service, scope: Event, receive: Receive) -> Answer | None:
         # Of a body in chunks nobody knows the length before.
         length = dict(scope["headers"]).get(b"content-length", b"0")
+        clock, seconds = asyncio.get_running_loop().time, service.settings.timeout_seconds
+        deadline = scope.get("deadline", clock() + seconds)
         with service.admitted(length_of(length.decode("latin-1"))):
-            body = bytearray()
-            more = True
-            while more:
-                event = await receive()
-                if event["type"] == "http.disconnect":
-                    return None
-                body += event.get("body", b"")
-                more = event.get("more_body", False)
-                service.require_size("the body", len(body))
-            inputs = service.decode(bytes(body))
-            timeout = service.settings.timeout_seconds
-            call = asyncio.ensure_future(service.session.arun(inputs, timeout=timeout))
+            try:
+                async with asyncio.timeout_at(deadline):
+                    body = await self._body(service, receive)
+            except TimeoutError:
+                raise too_slow(seconds) from None
+            if body is None:
+                return None
+            inputs = service.decode(body)
+            left = max(LEAST_SECONDS, deadline - clock())
+            call = asyncio.ensure_future(service.session.arun(inputs, timeout=left))
             gone = asyncio.ensure_future(receive())  # the next event is that the client leaves
             try:
                 await asyncio.wait((call, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -97,6 +99,19 @@ class App:
             finally:
                 call.cancel()
                 gone.cancel()
+
+    async def _body(self, service: Service, receive: Receive) -> bytes | None:
+        """Return the body of a request; None where the client leaves before."""
+        body = bytearray()
+        more = True
+        while more:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                return None
+            body += event.get("body", b"")
+            more = event.get("more_body", False)
+            service.require_size("the body", len(body))
+        return bytes(body)
 
 
 app = App()

@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import threading
-import zipfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ingot_runtime
+from ingot_runtime.npz import read_npz_bytes, write_npz
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -36,7 +36,8 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`waiting_max`: callers beyond those whose calls run, before further ones are refused."""
+    """`waiting_max`: callers beyond those whose calls run, before further ones are refused;
+    `timeout_seconds`: of a request, from its first byte to the last one of its answer."""
 
     bundle: str
     sessions: int
@@ -73,7 +74,9 @@ class Answer:
     def headers(self) -> list[tuple[str, str]]:
         """The headers of the response."""
         found = [("content-type", self.content_type), ("content-length", str(len(self.body)))]
-        return [*found, ("retry-after", "1")] if self.status == 503 else found
+        found += [("retry-after", "1")] if self.status == 503 else []
+        # The rest of a body that is late is not waited for.
+        return [*found, ("connection", "close")] if self.status == 408 else found
 
 
 class RefusedError(Exception):
@@ -97,6 +100,12 @@ def length_of(text: str) -> int:
         return int(text)
     why, do = f"expected bytes in content-length, got {text or 'nothing'!r}", "send the length"
     raise RefusedError(400, "the length of the body is not known", "the headers", why, do)
+
+
+def too_slow(seconds: float) -> RefusedError:
+    """Return the error for a request that has not arrived before its deadline."""
+    why, do = f"expected all of it within {seconds} seconds", "send it faster, or a smaller one"
+    return RefusedError(408, "the request takes too long to arrive", "the body", why, do)
 
 
 class Service:
@@ -153,20 +162,19 @@ class Service:
     def decode(self, body: bytes) -> Arrays:
         """Return the arrays of an .npz file that does not unpack into more than a body may have."""
         try:
-            with zipfile.ZipFile(io.BytesIO(body)) as archive:
-                size_bytes = sum(member.file_size for member in archive.infolist())
-            self.require_size("what the body unpacks into", size_bytes)
-            with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-                return dict(arrays)
-        except (zipfile.BadZipFile, ValueError, OSError, EOFError) as error:
-            why, do = str(error), "send what numpy.savez writes, an array per input"
-            raise RefusedError(400, "the body is no .npz file", "the body", why, do) from error
+            return read_npz_bytes(body, self.settings.body_bytes_max)
+        except ingot_runtime.InputError as error:
+            what, do = (
+                "the body is no .npz file",
+                "send what numpy.savez writes, an array per input",
+            )
+            raise RefusedError(400, what, "the body", error.why, do) from error
 
     @staticmethod
     def encode(outputs: Arrays) -> Answer:
         """Return the arrays as an .npz file."""
         file = io.BytesIO()
-        np.savez(file, **outputs)  # type: ignore[arg-type]  # names are keywords
+        write_npz(file, dict(outputs))
         return Answer(200, file.getvalue(), "application/octet-stream")
 
     @staticmethod

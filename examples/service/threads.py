@@ -8,13 +8,21 @@ All threads call one session: as many as it has sessions run, the others wait th
 
 from __future__ import annotations
 
+import io
 import signal
 import socket
+import sys
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import FrameType
+from typing import Any
 
-from service import Answer, Service, length_of, no_route
+from service import Answer, Service, length_of, no_route, too_slow
+
+LEAST_SECONDS = 0.001  # a wait without any time left says so itself
+ANSWER_SECONDS = 1.0  # for what is said at the deadline
 
 
 class Server(ThreadingHTTPServer):
@@ -28,10 +36,69 @@ class Server(ThreadingHTTPServer):
         self.socket.close()
         self.socket = listening
         self.service = service
+        self.not_yet: set[socket.socket] = set()
+        """Connections whose request has not arrived as far as its headers."""
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own."""
+        self.not_yet.add(request)
+        super().process_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that go away."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+    def stop(self) -> None:
+        """Take no further connection, and wait for no client that has not asked for anything."""
+        self.shutdown()
+        for request in tuple(self.not_yet):
+            with suppress(OSError):
+                request.shutdown(socket.SHUT_RD)
+
+
+class Arriving(io.RawIOBase):
+    """What comes on a connection, until a deadline."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._deadline = connection, deadline
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Wait for bytes, however few come at a time, no longer than until the deadline."""
+        self._connection.settimeout(max(LEAST_SECONDS, self._deadline - time.monotonic()))
+        return self._connection.recv_into(room)
 
 
 class Handler(BaseHTTPRequestHandler):
     """One connection, closed after each response so that shutting down waits for no idle client."""
+
+    @property
+    def its_server(self) -> Server:
+        """The server that took the connection."""
+        assert isinstance(self.server, Server)
+        return self.server
+
+    def setup(self) -> None:
+        """Start the one clock of the request, whose first byte comes with the connection."""
+        super().setup()
+        self.deadline = time.monotonic() + self.its_server.service.settings.timeout_seconds
+        self.rfile = io.BufferedReader(Arriving(self.connection, self.deadline))
+
+    def parse_request(self) -> bool:
+        """Read the headers."""
+        try:
+            return super().parse_request()
+        finally:
+            self.its_server.not_yet.discard(self.connection)
+
+    def finish(self) -> None:
+        """End the connection; one that never sent headers is not waited for any more."""
+        self.its_server.not_yet.discard(self.connection)
+        super().finish()
 
     def do_GET(self) -> None:
         """Answer GET /health."""
@@ -47,27 +114,45 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as error:  # noqa: BLE001  # each has its answer
             answer = Service.answer_to(error)
             if answer.status == 500:
-                self.log_error("%r", error)
+                print(f"a request failed: {error!r}", file=sys.stderr, flush=True)
+        left = self.deadline - time.monotonic()
+        self.connection.settimeout(max(ANSWER_SECONDS, left))  # of all that is sent
         try:
             self.send_response(answer.status)
             for name, value in answer.headers:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
-        except ConnectionError:
-            self.close_connection = True  # the client has gone
+            if answer.status != 200:
+                self._read_on()
+        except OSError:
+            self.close_connection = True  # the client has gone, or does not read
+
+    def _read_on(self) -> None:
+        """Take for a moment what is still coming of a request that is refused: to close over it
+        would take the answer away from the client."""
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        end = time.monotonic() + ANSWER_SECONDS
+        self.connection.settimeout(ANSWER_SECONDS)
+        while time.monotonic() < end and self.connection.recv(1 << 16):
+            pass
 
     def _found(self) -> Answer:
-        assert isinstance(self.server, Server)
-        service, route = self.server.service, (self.command, self.path)
+        service, route = self.its_server.service, (self.command, self.path)
         if route == ("GET", "/health"):
             return service.health()
         if route != ("POST", "/run"):
             raise no_route(*route)
         length = length_of(self.headers["content-length"] or "")
         with service.admitted(length):
-            inputs = service.decode(self.rfile.read(length))
-            return service.encode(service.session.run(inputs, service.settings.timeout_seconds))
+            try:
+                body = self.rfile.read(length)
+            except TimeoutError:
+                raise too_slow(service.settings.timeout_seconds) from None
+            inputs = service.decode(body)
+            left = max(LEAST_SECONDS, self.deadline - time.monotonic())
+            return service.encode(service.session.run(inputs, left))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the library's name
         """Say nothing of requests that went well."""
@@ -79,7 +164,7 @@ def serve_with_threads(service: Service, listening: socket.socket) -> None:
     with Server(service, listening) as server:
 
         def stop(_number: int, _frame: FrameType | None) -> None:
-            threading.Thread(target=server.shutdown).start()  # which waits for this thread
+            threading.Thread(target=server.stop).start()  # which waits for this thread
 
         def reload(_number: int, _frame: FrameType | None) -> None:
             threading.Thread(target=service.reload).start()  # calls go on

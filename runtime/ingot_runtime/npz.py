@@ -1,19 +1,21 @@
 """Arrays in an ``.npz`` file, which anybody may have written.
 
-In: a path; arrays by name. Out: arrays by name; a file that is written. Not done here: whether the
-arrays fit a bundle (the session checks). The first import of numpy.
+In: a path, or a file's bytes; arrays by name. Out: arrays by name; a file that is written. Not done
+here: whether the arrays fit a bundle (the session checks). The first import of numpy.
 
-Not by ``numpy.load``, which takes a header's word for the size of an array.
+Not by ``numpy.load``, which takes a header's word for the size of an array. Nor does numpy read a
+header: it would warn of odd ones, and nobody can silence warnings of one thread alone.
 """
 
+import io
 import math
 import os
-import warnings
+import re
 import zipfile
 
 import numpy as np
 
-from .errors import InputError, ResourceError
+from .errors import BundleError, InputError, LimitError, ResourceError
 from .format.file import open_without_waiting
 
 TYPE_CHECKING = False
@@ -23,10 +25,13 @@ if TYPE_CHECKING:
     Array = np.ndarray
 
 _ENDING = ".npy"
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+_ENTRY = rb"'(descr|fortran_order|shape)' ?: ?('[^'\\]{1,40}'|True|False|\([\d, ]{0,1000}\))"
+_HEADER = re.compile(rb"\s*\{ ?%s, ?%s, ?%s ?,? ?\}\s*" % (_ENTRY, _ENTRY, _ENTRY))
+_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
+_HEADER_BYTES_MAX = 10_000
+_DTYPE = re.compile(r"[<>|=]?[biufcmMOSUV?]\d{0,9}(\[[a-zA-Z0-9]{1,20}\])?")
+_MEMBERS_MAX = 10_000
+_MEMBER = b"PK\x01\x02"
 # Deflate makes at most 1032 bytes of one; an archive that promises more lies, and is not given the
 # memory.
 _RATIOS_MAX = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1040}
@@ -40,28 +45,55 @@ def read_npz(path: str) -> "dict[str, Array]":
         InputError: no regular file, or no archive of arrays. ResourceError: no memory for them.
     """
     try:
-        with os.fdopen(open_without_waiting(path), "rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("error")  # numpy and ast warn of odd headers; ours are never odd
-            return _arrays(file)
-    except InputError as error:
-        raise InputError(error.what, path, error.why, error.do) from error
-    except MemoryError as error:
-        why = str(error) or "the system refused memory"
-        raise ResourceError("not enough memory for the inputs", path, why, "free memory") from error
+        with os.fdopen(open_without_waiting(path), "rb") as file:
+            return _arrays(file, os.fstat(file.fileno()).st_size)
     except Exception as error:  # a dozen kinds of exceptions mean one thing: no archive of arrays
-        refused = getattr(error, "strerror", None)  # by the system
-        why = refused or f"{type(error).__name__}: {error}"
-        do = "check the path and its permissions" if refused else _DO
-        raise InputError(f"cannot read inputs from {path!r}", path, why, do) from error
+        raise _told(error, path, f"cannot read inputs from {path!r}") from error
 
 
-def _arrays(file: "IO[bytes]") -> "dict[str, Array]":
+def read_npz_bytes(content: "bytes | bytearray", max_bytes: int) -> "dict[str, Array]":
+    """Read all arrays of a file's bytes, which may come from a stranger. Several threads may do so
+    at once.
+
+    Raises:
+        LimitError: the arrays would take more than ``max_bytes``. InputError: no archive of arrays.
+        ResourceError: no memory for them.
+    """
+    where = "the inputs"
+    try:
+        if content.count(_MEMBER) > _MEMBERS_MAX:
+            raise ValueError(f"more than {_MEMBERS_MAX} arrays")
+        return _arrays(io.BytesIO(content), len(content), max_bytes)
+    except LimitError:
+        raise
+    except Exception as error:
+        raise _told(error, where, "the inputs are no .npz file") from error
+
+
+def _told(error: Exception, where: str, what: str) -> BundleError:
+    if isinstance(error, InputError):
+        return InputError(error.what, where, error.why, error.do)
+    if isinstance(error, MemoryError):
+        why = str(error) or "the system refused memory"
+        return ResourceError("not enough memory for the inputs", where, why, "free memory")
+    refused = getattr(error, "strerror", None)  # by the system
+    why = refused or f"{type(error).__name__}: {error}"
+    return InputError(what, where, why, "check the path and its permissions" if refused else _DO)
+
+
+def _arrays(
+    file: "IO[bytes]", size_bytes: int, max_bytes: "int | None" = None
+) -> "dict[str, Array]":
     if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
         raise ValueError("one array, not an archive of arrays by name")
-    size_bytes = os.fstat(file.fileno()).st_size
     arrays: dict[str, Array] = {}
     with zipfile.ZipFile(file) as archive:
-        for info in archive.infolist():
+        members = archive.infolist()
+        total_bytes = sum(info.file_size for info in members)
+        if max_bytes is not None and total_bytes > max_bytes:
+            why = f"expected at most {max_bytes} bytes, got {total_bytes}"
+            raise LimitError("the arrays are too large", "the inputs", why, "send smaller inputs")
+        for info in members:
             name = info.filename.removesuffix(_ENDING)
             if name == info.filename or name in arrays:
                 why = f"expected names that end in {_ENDING}, each once, got {info.filename!r}"
@@ -105,12 +137,19 @@ def _header(
     member: "zipfile.ZipExtFile", name: str
 ) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
     version = np.lib.format.read_magic(member)
-    if version not in _HEADERS:
+    if version not in _LENGTH_BYTES:
         raise ValueError(f"array {name!r}: its header has version {version}")
-    try:
-        return _HEADERS[version](member)
-    except (MemoryError, RecursionError):  # of the parser, for brackets in brackets
-        raise ValueError(f"array {name!r}: its header is nested too deeply") from None
+    length = int.from_bytes(member.read(_LENGTH_BYTES[version]), "little")
+    text = member.read(length) if length <= _HEADER_BYTES_MAX else b""
+    found = _HEADER.fullmatch(text)
+    entries = dict(zip(found.groups()[::2], found.groups()[1::2], strict=True)) if found else {}
+    descr = entries.get(b"descr", b"").decode("latin-1").strip("'")
+    order, shape = entries.get(b"fortran_order", b""), entries.get(b"shape", b"")
+    if not _DTYPE.fullmatch(descr) or order not in (b"True", b"False") or shape[:1] != b"(":
+        raise ValueError(f"array {name!r}: its header is none of an array: {text[:60]!r}")
+    sizes = [size.strip() for size in shape.strip(b"()").split(b",")]
+    sizes = sizes[:-1] if not sizes[-1] else sizes
+    return tuple(map(int, sizes)), order == b"True", np.dtype(descr)
 
 
 def in_bits(array: "Array") -> "Array":

@@ -12,9 +12,10 @@ import sys
 import zipfile
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def bomb() -> bytes:
         (b"PK nothing", "POST /run", 400, "the body is no .npz file"),
         (b"", "POST /run", 400, "the body is no .npz file"),
         (bytes(20_000), "POST /run", 413, "the body is too large"),
-        (bomb(), "POST /run", 413, "what the body unpacks into is too large"),
+        (bomb(), "POST /run", 413, "the arrays are too large"),
         (b"", "GET /run", 404, "no GET /run"),
         (b"", "POST /other", 404, "no POST /other"),
     ],
@@ -145,6 +146,125 @@ def test_refusals(bundle: Path, body: bytes, route: str, status: int, said: str)
     assert set(error) == {"what", "where", "why", "do"}
     assert all(error.values())
     assert answer_to(app, npz(x=X))[0] == 200
+
+
+ODD_HEADER = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4L, 8L)}\n"
+
+
+def odd_bodies() -> Iterator[bytes]:
+    """Yield bodies that nobody's client writes: other compressions, passwords, sizes that lie, many
+    members, headers that are none, each byte of the heads changed, cut anywhere."""
+    one = io.BytesIO()
+    np.save(one, X)
+    for kind in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", kind) as made:
+            made.writestr("x.npy", one.getvalue())
+        yield packed.getvalue()
+    for header in (ODD_HEADER, b"(" * 9000, b"", b"\xff" * 80):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as made:
+            length = len(header).to_bytes(2, "little")
+            made.writestr("x.npy", b"\x93NUMPY\1\0" + length + header + X.tobytes())
+        yield file.getvalue()
+    yield one.getvalue()
+    yield b"PK\x01\x02" * 20_000 + npz(x=X)
+    good = npz(x=X)
+    yield from (good[:end] for end in range(0, len(good), 11))
+    for start in (0, good.index(b"PK\x01\x02")):
+        for at in range(start, start + 46):
+            for value in (0, 1, 255):
+                yield good[:at] + bytes((value,)) + good[at + 1 :]
+
+
+def test_odd_bodies_are_the_fault_of_the_client(bundle: Path) -> None:
+    """Whatever a body is, it is run, or refused as bad (400) or too large (413); never is the
+    service said to have failed."""
+    service = app_of(bundle).service
+    assert service
+    found: set[int] = set()
+    for body in odd_bodies():
+        try:
+            outputs = service.session.run(service.decode(body))
+            assert outputs["y"].shape[1] == WIDTH
+            found.add(200)
+        except Exception as error:  # what any is told to the client as
+            found.add(service.answer_to(error).status)
+    assert found <= {200, 400, 413}
+    assert {200, 400} <= found
+
+
+def test_outputs_of_any_name(bundle: Path) -> None:
+    """Also ``file``, ``args`` and ``allow_pickle``, which numpy takes for options."""
+    names = ("file", "args", "kwds", "allow_pickle", "a/b", "ü")
+    answer = Service.encode(dict.fromkeys(names, X))
+    assert answer.status == 200
+    assert list(arrays_of(answer.body)) == list(names)
+
+
+@pytest.mark.parametrize("sent", [0, 50, 150])
+def test_a_body_that_does_not_arrive(bundle: Path, sent: int) -> None:
+    """A client that stops in its body is told so at the deadline, and its place is free: the next
+    one is answered."""
+    app = app_of(bundle, timeout_seconds=0.05, waiting_max=0)
+    assert app.service
+
+    async def main() -> tuple[int, bytes]:
+        slow = Client(app, npz(x=X))
+        parts = slow._events[: sent // 100]  # what it has sent
+        slow._events = [*parts, *([{**slow._events[0], "body": b"x" * 7}] if sent % 100 else [])]
+        return await slow.answer()
+
+    status, body = asyncio.run(main())
+    assert (status, json.loads(body)["error"]["where"]) == (408, "the body")
+    assert json.loads(app.service.health().body)["running_or_waiting"] == 0
+
+
+def test_the_wait_for_a_body_counts(bundle: Path) -> None:
+    """Body and call have one deadline: that of the server, where it gives one."""
+    app = app_of(bundle)
+    assert app.service
+    given: list[float] = []
+
+    async def arun(_: object, timeout: float) -> dict[str, Any]:  # noqa: ASYNC109
+        given.append(timeout)
+        return {}
+
+    app.service.session = cast("Any", SimpleNamespace(arun=arun))
+    body = npz(x=X)
+
+    async def main() -> None:
+        deadline = asyncio.get_running_loop().time() + 1000
+        scope = {"type": "http", "method": "POST", "path": "/run", "deadline": deadline}
+        headers = [(b"content-length", str(len(body)).encode())]
+        events: list[Event] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Event:
+            if not events:
+                await asyncio.Event().wait()  # the client stays
+            return events.pop(0)
+
+        async def send(_: Event) -> None:
+            """Take the answer."""
+
+        await app({**scope, "headers": headers}, receive, send)
+
+    asyncio.run(main())
+    (seconds,) = given
+    assert 30 < seconds <= 1000
+
+
+def test_answers_are_not_held_back() -> None:
+    """Connections send at once what there is, also where a server has the listening socket's number
+    alone and takes it for another kind."""
+    with serve.listen("127.0.0.1", 0) as listening:
+        duplicate = socket.fromfd(listening.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
+        for each in (listening, duplicate):
+            with socket.create_connection(listening.getsockname()):
+                accepted = each._accept()[0]  # type: ignore[attr-defined]
+                with socket.socket(fileno=accepted) as connection:
+                    assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        duplicate.close()
 
 
 def test_every_error_has_four_parts() -> None:
@@ -258,10 +378,11 @@ def server(request: pytest.FixtureRequest, bundle: Path) -> Iterator["subprocess
 
 
 @contextmanager
-def serving(param: str, bundle: Path) -> Generator["subprocess.Popen[str]"]:
+def serving(param: str, bundle: Path, *more: str) -> Generator["subprocess.Popen[str]"]:
     how, processes = (*param.split(", "), "1")[:2]
     script = ROOT / "examples" / "service" / "serve.py"
     options = [str(bundle), "--port", "0", "--how", how, "--processes", processes.split()[0]]
+    options += more
     with subprocess.Popen(
         [sys.executable, str(script), *options],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -307,6 +428,74 @@ def test_served(server: "subprocess.Popen[str]") -> None:
     assert server.returncode in (0, -signal.SIGTERM)
     said = server.stderr.read()
     assert said == "", said
+
+
+HEAD = b"POST /run HTTP/1.1\r\nHost: here\r\nContent-Length: 60000\r\n"
+UNFINISHED = {
+    "no byte": b"",
+    "half a line": b"POST /ru",
+    "half the headers": HEAD,
+    "no body": HEAD + b"\r\n",
+    "half the body": HEAD + b"\r\n" + bytes(1000),
+}
+
+
+@pytest.mark.parametrize("how", ["threads", "uvicorn"])
+def test_slow_clients_keep_no_place(how: str, bundle: Path) -> None:
+    """Clients that stop anywhere in a request, or drip, or do not read, are cut off, and whoever
+    comes then is answered: more of them than there are places hold nothing for ever."""
+    more = ("--timeout", "1", "--sessions", "1", "--waiting", "1")
+    with serving(how, bundle, *more) as process, ExitStack() as stack:
+        assert process.stdout
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        slow: list[socket.socket] = []
+        for sent in (*UNFINISHED.values(), *UNFINISHED.values()):
+            client = socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS)
+            slow.append(stack.enter_context(client))
+            client.sendall(sent)
+        for client in slow:
+            with suppress(ConnectionError):  # an end is an end
+                while client.recv(1 << 16):
+                    pass
+        until(lambda: post(port, npz(x=X))[0] == 200)
+        body = npz(x=np.ones((200_000, WIDTH), np.float32))
+        head = f"POST /run HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
+        deaf = socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS)
+        stack.enter_context(deaf)
+        with suppress(ConnectionError):
+            deaf.sendall(head.encode() + body)
+        process.send_signal(signal.SIGTERM)
+        until(lambda: process.poll() is not None)
+
+
+@pytest.mark.parametrize("how", ["threads", "uvicorn"])
+def test_an_end_waits_for_nobody_who_asks_nothing(how: str, bundle: Path) -> None:
+    """Connections without a whole head are ended by SIGTERM, whatever the deadline."""
+    with serving(how, bundle, "--timeout", "100000") as process, ExitStack() as stack:
+        assert process.stdout
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        for sent in list(UNFINISHED.values())[:3]:
+            client = socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS)
+            stack.enter_context(client).sendall(sent)
+        assert post(port, npz(x=X))[0] == 200  # so the others were accepted before
+        process.send_signal(signal.SIGTERM)
+        until(lambda: process.poll() is not None)
+
+
+@pytest.mark.parametrize("how", ["threads", "uvicorn"])
+def test_huge_requests_are_told_so(how: str, bundle: Path) -> None:
+    """A body beyond the limit, a length of any number of digits, none at all: an answer in four
+    parts, also for a client that sends all of it first."""
+    with serving(how, bundle) as process:
+        assert process.stdout
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        for length, status in (("68000000", 413), ("9" * 18, 413), ("-1", 400), ("x", 400)):
+            with socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS) as client:
+                head = f"POST /run HTTP/1.1\r\nHost: here\r\nContent-Length: {length}\r\n\r\n"
+                client.sendall(head.encode() + bytes(100_000))
+                with client.makefile("rb") as file:
+                    assert int(file.readline().split()[1]) == status
+        assert post(port, npz(x=X))[0] == 200
 
 
 @pytest.mark.parametrize("how", ["threads", "uvicorn"])

@@ -1,0 +1,73 @@
+"""A connection of uvicorn's that nobody can hold for ever: a request has one deadline, from its first
+byte to the last one of its answer.
+
+In: bytes from a client. Out: what uvicorn makes of them, with the deadline for the application; an
+end of the connection where it passes. Not done here: the deadline of body and call (``app``), which
+has an answer.
+
+A client that sends its headers slowly, or does not read its answer, would keep the connection, and
+the server's shutdown, waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from service import Settings
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+ANSWER_SECONDS = 1.0  # for what is said at the deadline
+
+
+class Connection(H11Protocol):
+    """One connection, with a clock for the request that is on it."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._seconds = Settings.from_environment().timeout_seconds
+        self._application, self.app = self.app, self._timed
+        self._deadline, self._is_busy = 0.0, False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def _timed(self, scope: Any, receive: Any, send: Any) -> None:
+        if not self._is_busy:  # it came together with the one before
+            self._begin()
+        scope["deadline"] = self._deadline
+        await self._application(scope, receive, send)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first byte."""
+        super().connection_made(transport)
+        self._begin()
+        self._is_busy = False
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; the first ones of a request start its clock."""
+        if not self._is_busy:
+            self._begin()
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        """Be ready for the next request; the answer may still be on its way."""
+        self._is_busy = False
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _begin(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._is_busy = True
+        self._deadline = self.loop.time() + self._seconds
+        self._timer = self.loop.call_at(self._deadline + ANSWER_SECONDS, self._end)
+
+    def _end(self) -> None:
+        """Cut the connection off, unless it waits for another request."""
+        is_new = self.cycle is None
+        if is_new or self._is_busy or self.transport.get_write_buffer_size():
+            self.transport.abort()
