@@ -25,6 +25,7 @@ from ingot_artifacts.store.layout import inner_folders, versioned
 from ingot_artifacts.store.leases import Leases
 from ingot_artifacts.store.ownership import check_ownership
 from ingot_artifacts.store.roots import Roots
+from ingot_artifacts.store.seal_names import note_seal
 from ingot_artifacts.store.trust import ANYONE, Trust
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Cache:
         check_ownership(self.path, inner_folders(self.folder), shared=trust.shared)
         if not read_only:
             _make_folders(self.path, self.folder)
+            note_seal(self.folder, trust)
         own: Layer = FolderLayer(self.folder, read_only=read_only)
         self.layers = (own, *lower)
         self.blobs = BlobStore([layer.blobs for layer in self.layers])

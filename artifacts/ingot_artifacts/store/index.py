@@ -36,12 +36,15 @@ class ActionIndex:
         self._trust = trust
         # Layers that are only read still have them.
         self._deleted: set[bytes] = set()
+        self.foreign: dict[int, tuple[int, int]] = {}
+        """Layer -> records whose seal does not hold, all records; of layers where ``get`` has met
+        such a record, at that time."""
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key; that of an first layer goes first. A row that is no good is
         removed where that can be."""
         assert is_key(key)
-        for layer in self._layers:
+        for number, layer in enumerate(self._layers):
             if layer.read_only and key in self._deleted:
                 continue
             row = layer.get(key)
@@ -49,6 +52,8 @@ class ActionIndex:
             if value is not None:
                 return value
             if row is not None:
+                if number not in self.foreign:
+                    self.foreign[number] = self._count_foreign(layer)
                 layer.delete(key)
         return None
 
@@ -118,6 +123,15 @@ class ActionIndex:
         """Close all layers."""
         for layer in self._layers:
             layer.close()
+
+    def count_foreign(self) -> tuple[int, int]:
+        """Return how many records of the first layer have a seal that does not hold, and how many
+        there are."""
+        return self._count_foreign(self._layers[0])
+
+    def _count_foreign(self, layer: IndexLayer) -> tuple[int, int]:
+        holds = [self._unseal(row.key, row.content) is not None for row in layer.rows()]
+        return holds.count(False), len(holds)
 
     def _unseal(self, key: bytes | None, content: bytes | None) -> bytes | None:
         """Return the value of a row; its seal is that of the key too, so values that changed their

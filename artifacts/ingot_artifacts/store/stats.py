@@ -26,10 +26,11 @@ class RuleStats:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """``unreachable_bytes``: blobs that no record and no root needs; ``rules`` are sorted by
+    """``foreign_count``: records whose seal does not hold; ``unreachable_bytes``: blobs that no record and no root needs; ``rules`` are sorted by
     name."""
 
     record_count: int
+    foreign_count: int
     blob_count: int
     size_bytes: int
     unreachable_bytes: int
@@ -47,6 +48,7 @@ def stat(cache: Cache) -> CacheStats:
     quarantine = os.path.join(cache.folder, "quarantine")
     return CacheStats(
         record_count=len(survey.records),
+        foreign_count=cache.index.count_foreign()[0],
         blob_count=len(survey.blobs),
         size_bytes=survey.size_bytes,
         unreachable_bytes=sum(

@@ -26,6 +26,7 @@ def stat_values(path: str, found: CacheStats, limit_bytes: int | None) -> dict[s
     return {
         "cache": path,
         "record_count": found.record_count,
+        "foreign_count": found.foreign_count,
         "blob_count": found.blob_count,
         "size_bytes": found.size_bytes,
         "limit_bytes": limit_bytes,
@@ -52,6 +53,7 @@ def stat_lines(path: str, found: CacheStats, limit_bytes: int | None) -> list[st
         ("size", format_bytes(found.size_bytes)),
         ("limit", "none" if limit_bytes is None else format_bytes(limit_bytes)),
         ("records", str(found.record_count)),
+        ("foreign", str(found.foreign_count)),
         ("blobs", str(found.blob_count)),
         ("unreachable", format_bytes(found.unreachable_bytes)),
         ("quarantined", str(found.quarantine_count)),

@@ -8,11 +8,13 @@ In: names of bundles and tests. Out: explanations. Not done here: reasons
 from __future__ import annotations
 
 import argparse
+from contextlib import closing, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.workspace.user_key import known_key
+from ingot_runtime.ingot_error import IngotError
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -40,7 +42,23 @@ def run(arguments: argparse.Namespace) -> int:
     lines = [line for name, item in found.items() for line in _lines(name, item)]
     values = {name: asdict(item) for name, item in found.items()}
     console.print_report({"targets": values}, lines, as_json=arguments.json)
+    if not arguments.json and any(item.pending or not item.built for item in found.values()):
+        _note_foreign(loaded)
     return 0
+
+
+def _note_foreign(loaded: LoadedProject) -> None:
+    """Say where the cache has results that count as absent, such as one that CI has restored."""
+    from ingot_artifacts.store.cache import Cache
+    from ingot_artifacts.store.seal_names import foreign_of
+    from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
+
+    folder = project_cache_folder(loaded, None, allow_outside=True)
+    with suppress(IngotError):  # a cache that cannot be used is told of by a build
+        cache = Cache(folder, read_only=True, trust=cache_trust(writes=False))
+        with closing(cache):
+            for line in foreign_of(cache):
+                console.print_note(f"note: {line}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import field, replace
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.folder_layer import open_layer
 from ingot_artifacts.store.layout import versioned
+from ingot_artifacts.store.seal_names import foreign_lines
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.compilation.limit_keeper import LimitKeeper
 from ingot_build_rules.compilation.own_code import (
@@ -115,8 +116,14 @@ def _opened_cache(settings: BuildSettings) -> Generator[Cache]:
         stack.callback(cache.close)
         if not settings.read_only:
             stack.push(LimitKeeper(cache, settings.max_bytes, settings.tell))
+        stack.callback(_warn_of_foreign, cache, settings.warn)
         stack.enter_context(cache.building(settings.waiting))
         yield cache
+
+
+def _warn_of_foreign(cache: Cache, warn: Callable[[str], None]) -> None:
+    for line in foreign_lines(cache):
+        warn(line)
 
 
 def disk_files(settings: BuildSettings) -> DiskFiles:

@@ -20,7 +20,8 @@ from ingot_build_rules.workspace.code_tables import read_code
 from ingot_build_rules.workspace.difference_text import short
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.present import Present
-from ingot_build_rules.workspace.state import BundleState, WorkspaceState
+from ingot_build_rules.workspace.state import BundleState, WorkspaceState, is_of_another_key
+from ingot_build_rules.workspace.user_key import key_path, known_key
 
 
 def pending_changes(
@@ -32,6 +33,9 @@ def pending_changes(
 ) -> list[str]:
     """Return what makes the next build look at the bundle again."""
     known = state.bundles.get(name)
+    if trace is not None and is_of_another_key(loaded.folder, known_key()):
+        why = "what the last build left here is sealed with another key than yours, or damaged"
+        return [f"{why}: restore that key ({key_path()}), or build again"]
     if known is None or trace is None:
         return ["it was never built here"]
     (request,) = compile_requests(loaded.project, (name,), loaded.path)

@@ -15,7 +15,7 @@ import urllib.parse
 from dataclasses import field
 from typing import Any, cast
 
-from ingot_build_rules.engine.cache.state_file import read_state, write_state
+from ingot_build_rules.engine.cache.state_file import is_state_file, read_state, write_state
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -114,6 +114,12 @@ def read_workspace(project_folder: str, key: bytes) -> WorkspaceState:
         )
     except (TypeError, ValueError, AttributeError):
         return WorkspaceState()
+
+
+def is_of_another_key(project_folder: str, key: bytes) -> bool:
+    """Whether builds with another key, or damage, have left what is remembered here."""
+    path = os.path.join(state_folder(project_folder), "state")
+    return is_state_file(path) and read_state(path, _KIND, key) is None
 
 
 def _bundle_state(folder: str, item: object) -> BundleState:

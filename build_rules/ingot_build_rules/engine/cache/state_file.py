@@ -40,6 +40,15 @@ def read_state(path: str, kind: str, key: bytes = b"") -> object:
     return value
 
 
+def is_state_file(path: str) -> bool:
+    """Whether there is such a file, whoever has written it."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
 def write_state(path: str, kind: str, value: object, key: bytes = b"") -> bool:
     """Replace the file in one step; return False, with nothing left behind, if the system
     refuses."""
