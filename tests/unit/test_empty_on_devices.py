@@ -50,7 +50,8 @@ def network(rows: int | str) -> ModelProto:
 def test_what_is_empty_crosses_devices(place: str, rows: int | str) -> None:
     """Results are those of NumPy, native and stepped."""
     model, z = network(rows), np.linspace(-1, 1, 1024, dtype=np.float32)
-    made = ingot.compile(model, targets=["x86-64-v2"], devices=DEVICES, place=PLACES[place])
+    devices = {name: kind for name, kind in DEVICES.items() if name in PLACES[place].values()}
+    made = ingot.compile(model, targets=["x86-64-v2"], devices=devices, place=PLACES[place])
     bundle = made.to_bytes()
     for executor in ("aot", "vm"):
         with ingot_runtime.load(bundle, executor=executor) as session:
