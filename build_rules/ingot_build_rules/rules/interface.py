@@ -13,6 +13,7 @@ from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, format_dim_in_names
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Names
+from ingot_compiler.ir.message import within
 from ingot_compiler.ir.types import DType, TensorType, dtype_code, dtype_size_bytes
 from ingot_runtime.format.interface import Signature
 from ingot_runtime.format.limits import (
@@ -25,6 +26,7 @@ from ingot_runtime.format.limits import (
 from ingot_runtime.lazy_dataclass import dataclass
 
 _NAME_SHOWN = 64  # characters of a name that may be too long
+_SIZE_SHOWN = 1024  # bytes of a computed size, which may be made of many
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _texts(dims: Sequence[Dim], called: dict[str, str]) -> dict[Dim, str]:
     taken: set[str] = set()
     for dim in sorted(dict.fromkeys(dims), key=lambda dim: bare_symbol(dim) not in called):
         if not isinstance(dim, int):
-            text = format_dim_in_names(dim, called)
+            text = within(format_dim_in_names(dim, called), _SIZE_SHOWN)
             while text in taken:
                 text = f"({text})"
             taken.add(text)
@@ -110,21 +112,22 @@ def check_interface(interface: Interface) -> None:
 
 
 def _check_tensor(tensor: NamedTensor, where: str) -> None:
-    texts = [tensor.name, *(dim for dim in tensor.shape if isinstance(dim, str))]
-    for text in texts:
+    for text in (tensor.name, *(dim for dim in tensor.shape if isinstance(dim, str))):
         text_bytes = len(text.encode(errors="surrogatepass"))
-        _check(text_bytes, NAME_SIZE_BYTES_MAX, "bytes in a name or size", where)
+        _check(text_bytes, NAME_SIZE_BYTES_MAX, "bytes in a name", where, "rename it, export again")
     _check(len(tensor.shape), RANK_MAX, "dimensions", where)
     sizes = [max(dim, 1) for dim in tensor.shape if isinstance(dim, int)]
     size_bytes = math.prod(sizes) * dtype_size_bytes(tensor.dtype)
     _check(size_bytes, ELEMENT_COUNT_MAX, "bytes", where)
 
 
-def _check(found: int, limit: int, unit: str, where: str) -> None:
+def _check(
+    found: int, limit: int, unit: str, where: str, do: str = "make the model smaller"
+) -> None:
     if found > limit:
         why = f"expected at most {limit} {unit}, got {found}"
         what = "a bundle cannot hold this model's inputs and outputs"
-        raise LimitError(what, where, why, "make the model smaller")
+        raise LimitError(what, where, why, do)
 
 
 def signatures_of(

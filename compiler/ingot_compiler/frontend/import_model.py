@@ -68,9 +68,10 @@ from ingot_compiler.frontend.weights import Weights
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
+from ingot_compiler.ir.message import within
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.value_forms import TENSOR
-from ingot_runtime.format.limits import TENSOR_COUNT_MAX
+from ingot_runtime.format.limits import NAME_SIZE_BYTES_MAX, TENSOR_COUNT_MAX
 
 _NO_DTYPE = "an element type that Ingot has not"
 
@@ -170,7 +171,7 @@ class _Importer:
         )  # fmt: skip
         called = tuple((node_name(node), node.op_type) for node in nodes) + tuple(self.inner_nodes)
         names = Names(
-            graph.name, _names(inputs), _names(graph.output), called, typed.symbols,
+            within(graph.name, NAME_SIZE_BYTES_MAX), _names(inputs), _names(graph.output), called, typed.symbols,
             tuple(self.weights.names.values()), tuple(self.ignored),
         )  # fmt: skip
         if self.findings:

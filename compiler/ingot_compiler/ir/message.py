@@ -147,3 +147,11 @@ def _bracketed(items: Sequence[object]) -> Iterator[Piece]:
         yield ", " if position else ""
         yield from _pieces((repr(item) if isinstance(item, str) else item,))
     yield closing
+
+
+def within(text: str, size_bytes: int) -> str:
+    """The beginning of a text that is too long, with dots behind it."""
+    whole = text.encode(errors="surrogatepass")
+    if len(whole) <= size_bytes:
+        return text
+    return whole[: size_bytes - 2].decode(errors="ignore") + ".."
