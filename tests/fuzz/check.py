@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 from tests.conformance.run_case import compile_quickly, one_line, refusal
-from tests.fuzz.generate import other_call
+from tests.fuzz.generate import call_with_infinity, other_call
 from tests.fuzz.program import Array, Program, prefix_of, to_model
 from tests.fuzz.reference import Value, evaluate
 from tests.fuzz.rules import difference, is_refused_for_sizes
@@ -122,11 +122,16 @@ class _Runner:
             check_bundle(self.compiled, self.path, feeds).require_equal()
 
     def check(self, position: int, seed: int) -> Verdict:
-        """The call that made the program, and one with other sizes."""
+        """The call that made the program, one with an infinity, and one with other sizes."""
         program = self.programs[position]
         detail = self._call(position, program.inputs, evaluate(program, program.inputs))
         if detail:
             return self._verdict(detail)
+        infinite = call_with_infinity(program, seed)
+        if infinite is not None:
+            detail = self._call(position, infinite, evaluate(program, infinite))
+            if detail:
+                return self._verdict(f"beside an infinity: {detail}")
         inputs = other_call(program, seed)
         try:
             expected = evaluate(program, inputs)

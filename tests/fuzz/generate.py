@@ -28,6 +28,15 @@ _SCALES = (1.0,) * 12 + (1e-3, 1e3, 1e15, 1e-15)
 _SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-42, 3e38, -3e38)
 _OUTPUTS_MAX = 4
 SYMBOL_SIZES = (0, 1, 2, 3, 5, 8, 17)
+_LINEAR = frozenset(
+    (
+        "Add", "AveragePool", "Concat", "Conv", "ConvTranspose", "CumSum", "DepthToSpace", "Einsum", "Expand", "Flatten", "Gather",
+        "Gemm", "GlobalAveragePool", "Identity", "MatMul", "Neg", "Pad", "ReduceMean", "ReduceSum", "Reshape", "Slice", "SpaceToDepth",
+        "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
+    )
+)  # fmt: skip
+"""Ops whose results are infinite or NaN where an infinite operand reaches them, and numbers
+elsewhere."""
 
 
 def generate(seed: int) -> Program:
@@ -52,13 +61,29 @@ def generate(seed: int) -> Program:
 def other_call(program: Program, seed: int) -> dict[str, Array]:
     """Inputs of other sizes, where some are symbolic; of the same sizes otherwise."""
     random = np.random.default_rng([seed, 1])
-    symbols = {name: int(random.choice(SYMBOL_SIZES)) for name in sorted(program.symbols())}
+    sizes = (0, 1) if random.random() < 0.25 else SYMBOL_SIZES  # nothing meets one of something
+    symbols = {name: int(random.choice(sizes)) for name in sorted(program.symbols())}
     inputs: dict[str, Array] = {}
     for name, array in program.inputs.items():
         shape = [symbols[dim] if isinstance(dim, str) else dim for dim in program.shapes[name]]
         source = array.reshape(-1) if array.size else np.zeros(1, array.dtype)
         inputs[name] = source[random.integers(0, source.size, shape)]
     return inputs
+
+
+def call_with_infinity(program: Program, seed: int) -> dict[str, Array] | None:
+    """The inputs that made the program with an infinity or NaN in one place; None where other ops
+    than linear ones, or no place, would hide what it touches."""
+    floats = [
+        name for name, array in program.inputs.items() if array.dtype.kind == "f" and array.size
+    ]
+    if not floats or not {node.op_type for node in program.nodes} <= _LINEAR:
+        return None
+    random = np.random.default_rng([seed, 2])
+    name = str(random.choice(floats))
+    changed = program.inputs[name].copy()
+    changed.reshape(-1)[random.integers(changed.size)] = random.choice(_SPECIAL[:3])
+    return {**program.inputs, name: changed}
 
 
 def _add_input(d: Drawing, scale: float, *, symbolic: bool) -> None:

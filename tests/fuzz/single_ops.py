@@ -666,13 +666,14 @@ def conv_transpose(d: Drawing) -> None:
     """Strides, pads, groups."""
     x = image(d)
     channels, rank, dtype = d.shape(x)[1], d.array(x).ndim - 2, d.array(x).dtype
-    kernel = d.integer(1, 3)
+    kernel, groups = d.integer(1, 4), d.one_of((1, 1, channels))
     w = d.weights((channels, d.integer(1, 3), *(kernel,) * rank), dtype, 0.5)
     d.add(
         "ConvTranspose",
         x,
         w,
-        strides=[d.integer(1, 2) for _ in range(rank)],
+        group=groups,
+        strides=[d.integer(1, 3) for _ in range(rank)],
         pads=[d.integer(0, kernel // 2)] * (2 * rank),
     )
 
