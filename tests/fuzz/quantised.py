@@ -82,7 +82,7 @@ def convolution(d: Drawing) -> None:
     n, rank = d.shape(x)[1], d.array(x).ndim - 2
     groups = n if d.chance(0.3) else 2 if n % 2 == 0 and d.chance(0.3) else 1
     kernel = [d.one_of((1, 2, 3)) for _ in range(rank)]
-    window: dict[str, list[int]] = {
+    window: dict[str, Any] = {
         "pads": [d.integer(0, 2) for _ in range(2 * rank)],
         "strides": [d.one_of((1, 1, 2)) for _ in range(rank)],
         "dilations": [d.one_of((1, 1, 2)) for _ in range(rank)],
@@ -104,7 +104,7 @@ def window(d: Drawing) -> None:
     x = image(d)
     n, rank = d.shape(x)[1], d.array(x).ndim - 2
     own, kernel = _again(d, x), [d.one_of((2, 3)) for _ in range(rank)]
-    told: dict[str, list[int]] = {
+    told: dict[str, Any] = {
         "pads": [d.integer(0, 1) for _ in range(2 * rank)],
         "strides": [d.one_of((1, 2)) for _ in range(rank)],
     }

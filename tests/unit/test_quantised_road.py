@@ -83,9 +83,15 @@ sign = ["owner.pem"]
 """
 
 
-@pytest.mark.parametrize("way", ["--calibrate alone", "--dynamic"])
-@pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.sweep(4)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        *((name, "--calibrate alone") for name in NETWORKS),
+        ("encoder", "--dynamic"),
+        ("decoder", "--dynamic"),
+    ],
+)
+@pytest.mark.sweep(7)
 def test_the_road(
     name: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -31,8 +31,11 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
     model, kept = prepare_model(given), tuple(arguments.keep or ())
     layers, left = row_layers(model, kept)
     if not layers:
-        told = "; ".join(f"{name}: {reason}" for name, reason in left[:3])
-        why, do = told or "no product has a constant matrix", "quantize it with --calibrate alone"
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left[:3])
+        why, do = (
+            reasons or "no product has a constant matrix",
+            "quantize it with --calibrate alone",
+        )
         raise UserError("nothing to quantize", arguments.model, why, do)
     made = write_by_rows(model, layers)
     files = calibration_files(arguments.calibrate) if arguments.calibrate else []
