@@ -39,7 +39,10 @@ WINDOWS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
         "AveragePool", (), {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1},
     ),
 }  # fmt: skip
-ZEROS = {np.uint8: (127, 0, 1, 128, 255), np.int8: (-128, -1, 1, 0, 127)}
+ZEROS: dict[Any, tuple[int, ...]] = {
+    np.uint8: (127, 0, 1, 128, 255),
+    np.int8: (-128, -1, 1, 0, 127),
+}
 
 
 def windows(scheme: Scheme, image: tuple[int | str, ...], first: int) -> ModelProto:

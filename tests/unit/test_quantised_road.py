@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, load
+from onnx import ModelProto
 from tests.tiny_models import TINY, Network
 from tests.unit.codegen_harness import RUNNABLE
 from tests.unit.test_signatures import Owner
 
 from ingot_build_rules.cli.main import main
+from ingot_compiler.frontend.weight_layers import load_model
 from ingot_runtime.command import main as device
 
 Feed = dict[str, np.ndarray[Any, np.dtype[Any]]]
@@ -58,7 +59,7 @@ def exported(name: str) -> tuple[ModelProto, Feed]:
     with np.load(ARCHITECTURES / name / "cases.npz") as stored:
         begins = "static/in/"
         feed = {key.removeprefix(begins): stored[key] for key in stored if key.startswith(begins)}
-    return load(ARCHITECTURES / name / "static.onnx"), feed
+    return load_model(str(ARCHITECTURES / name / "static.onnx")), feed
 
 
 NETWORKS: dict[str, Callable[[], tuple[ModelProto, Feed]]] = {

@@ -64,6 +64,16 @@ def ties(
     return make_model(nodes, inputs, [tensor("y", None, kind)], stored)
 
 
+def _rectified(x: Array) -> Array:
+    return np.maximum(x, np.float32(0))
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum,
+    "Relu": _rectified, "Identity": np.array,
+}  # fmt: skip
+
+
 def as_text_says(model: ModelProto, feed: dict[str, Array]) -> Array:
     """Each op rounds once, to f32."""
     stored = {each.name: np.asarray(_array(each)) for each in model.graph.initializer}
@@ -80,10 +90,7 @@ def as_text_says(model: ModelProto, feed: dict[str, Array]) -> Array:
         elif node.op_type == "Concat":
             values[node.output[0]] = np.concatenate((x, *others))
         else:
-            function: Any = {
-                "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum,
-                "Relu": lambda x: np.maximum(x, 0), "Identity": lambda x: x,
-            }[node.op_type]  # fmt: skip
+            function: Any = _FUNCTIONS[node.op_type]
             values[node.output[0]] = function(x, *others)
     return values["y"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper, load, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.json_schemas import checked
 from tests.tiny_int8 import to_int8
 from tests.tiny_models import TINY
@@ -26,6 +26,7 @@ from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.check import output_limits, selftest
 from ingot_build_rules.cli.main import main
+from ingot_compiler.frontend.weight_layers import load_model
 from ingot_runtime.command import main as device
 from ingot_runtime.format import header as head
 from ingot_runtime.format.selftest import Case, decode_case
@@ -102,7 +103,7 @@ def convolutions() -> ModelProto:
 
 
 def _architecture(name: str, form: str = "static") -> ModelProto:
-    return load(ARCHITECTURES / name / f"{form}.onnx")
+    return load_model(str(ARCHITECTURES / name / f"{form}.onnx"))
 
 
 MODELS: dict[str, Callable[[], ModelProto]] = {

@@ -42,7 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
     ways = {"weights": quantize_blocks, "dynamic": quantize_dynamic, "static": quantize_static}
     made = ways[way].quantise(model, arguments)
     _write(output, made.data)
-    values = {"model": path, "output": output, **_sizes(model, made.data), **made.told}
+    values: dict[str, Any] = {
+        "model": path,
+        "output": output,
+        **_sizes(model, made.data),
+        **made.told,
+    }
     console.print_report(values, _lines(values, made.heading), as_json=arguments.json)
     for line in values["warnings"]:
         console.print_note(f"warning: {line}")
