@@ -75,13 +75,13 @@ def plan_configuration(program: Program) -> Configuration:
         fitting = [name for name, known in own.items() if join(_place(known), _place(asked))]
         if not fitting:
             what, where = f"no {asked.device_type} device is declared", f"device {default!r}"
-            raise UserError(what, where, f"there are {', '.join(own)}", declaration(asked))
+            raise UserError(what, where, f"there are {', '.join(own)}", advice(asked))
         default = fitting[0]
     devices = tuple(DeclaredDevice(name, device) for name, device in own.items())
     return Configuration(devices, default)
 
 
-def declaration(device: VirtualDevice) -> str:
+def advice(device: VirtualDevice) -> str:
     """What to do where no device of a kind is declared."""
     if device.device_type in DEVICE_KINDS:
         return f'declare one: device "NAME" type "{device.device_type}"'

@@ -41,7 +41,7 @@ from ingot_compiler.programs.expressions import (
 )
 from ingot_compiler.programs.kernel_scopes import get_scopes
 from ingot_compiler.programs.operators import Operator, find_operator, is_source
-from ingot_compiler.programs.plan_devices import declaration
+from ingot_compiler.programs.plan_devices import advice
 from ingot_compiler.programs.planner.network import (
     Domain,
     FunctionDomain,
@@ -127,7 +127,7 @@ class _Collector:
             canonical = self.configuration.canonical(device)
         except UserError as error:
             where = f"{show(expression)} at {expression.span}"
-            raise ModelError(error.what, where, error.why, declaration(device)) from None
+            raise ModelError(error.what, where, error.why, advice(device)) from None
         self.network.pins.append(Pin(cell, canonical, rule, expression))
 
     def link(
