@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -104,7 +104,7 @@ _lent: list[object] = []
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
+def in_python() -> Generator[None]:
     """Raise what the loader in C refuses as the loader in Python does."""
     try:
         yield
@@ -119,7 +119,7 @@ def in_python() -> Iterator[None]:
 @contextmanager
 def around_verification(
     loader: str, before: Callable[[], None], after: Callable[[], None]
-) -> Iterator[None]:
+) -> Generator[None]:
     """Act around the verification of weights by the next load; it must come to one."""
     if loader == "c":
         acted = _around_in_c(before, after)
@@ -130,7 +130,7 @@ def around_verification(
 
 
 @contextmanager
-def _around_in_python(before: Callable[[], None], after: Callable[[], None]) -> Iterator[None]:
+def _around_in_python(before: Callable[[], None], after: Callable[[], None]) -> Generator[None]:
     verify, calls = Verifier.verify, [0]
 
     def acting(self: Verifier, weights: Weights, mode: str) -> None:
@@ -149,7 +149,7 @@ def _around_in_python(before: Callable[[], None], after: Callable[[], None]) -> 
 
 
 @contextmanager
-def _around_in_c(before: Callable[[], None], after: Callable[[], None]) -> Iterator[None]:
+def _around_in_c(before: Callable[[], None], after: Callable[[], None]) -> Generator[None]:
     """The first work that lent threads are asked for is that of a load."""
     calls = [0]
 

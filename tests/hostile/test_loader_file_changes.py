@@ -114,9 +114,8 @@ def many_sessions(folder: Path, count: int, loader: str) -> str:
     ends = {trials.verdict(partial(_is_right, session)) for session in (*sessions, *shared)}
     for path in paths:
         path.unlink()
-    for session in (*shared, *sessions):
-        session.close()
-    del sessions, shared, session
+    while sessions:
+        (shared or sessions).pop().close()
     if sigbus._installed:  # pyright: ignore[reportPrivateUsage]
         return "the handler is still installed"
     return trials.leaked(before) or ", ".join(ends)

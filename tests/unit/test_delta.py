@@ -329,7 +329,11 @@ def test_a_full_disk_keeps_nothing(
     assert not [*tmp_path.iterdir()]
     found = os.statvfs(tmp_path)
     little = os.statvfs_result((*found[:3], 10, 10, *found[5:]))
-    monkeypatch.setattr("ingot_runtime.apply_delta.os.statvfs", lambda _: little)
+
+    def few(_: str) -> os.statvfs_result:
+        return little
+
+    monkeypatch.setattr("ingot_runtime.apply_delta.os.statvfs", few)
     with pytest.raises(ResourceError, match="not enough space"):
         apply_delta(str(files[0]), str(files[2]), str(out))
     assert not [*tmp_path.iterdir()]

@@ -321,7 +321,8 @@ def test_lanes_end_before_watches(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, name: str) -> None:
             self.end = lambda: told.append(name)
 
-    monkeypatch.setattr(ending, "_told", (set(), set(), set()))
+    nobody: tuple[set[object], ...] = (set(), set(), set())
+    monkeypatch.setattr(ending, "_told", nobody)
     monkeypatch.setattr(ending, "_last_threads", [])
     kinds = {"lane": ending.LANES, "watch": ending.WATCHES, "pool": ending.POOLS}
     kept = [(Told(name), kind) for _ in range(50) for name, kind in reversed(kinds.items())]
