@@ -27,7 +27,6 @@ _SAME_CODE = Attack(
     "the image's code is the same; of what C gives it, sanitizers tell (test_c_native)"
 )
 _OF_TESTS = Attack("it attacks nothing: it tests the tests")
-_READERS = Attack("`inspect` and `verify` read it, which are in Python")
 
 ATTACKS: dict[str, dict[str, Attack]] = {
     "test_bundle_damage": {
