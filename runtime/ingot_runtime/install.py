@@ -134,7 +134,8 @@ def current_source(folder: str) -> "Source | None":
 
 def _is_ours(name: str) -> bool:
     number, sign, rest = name.partition("-")
-    return bool(sign) and number.isdigit() and len(number) >= _DIGITS and rest.endswith(".ingot")
+    is_number = number.isascii() and number.isdigit()
+    return bool(sign) and is_number and len(number) >= _DIGITS and rest.endswith(".ingot")
 
 
 def _is_taken(name: str) -> bool:

@@ -47,7 +47,9 @@ class Roots:
             OutputError: no space, no permission. ``StoreReadOnly`` in a cache that is only read.
         """
         root = Root(name, tuple(sorted(set(keys))), tuple(sorted(set(digests))))
-        body = pack({"digests": root.digests, "keys": root.keys, "name": name})
+        # A path need not be UTF-8: its bytes are kept then.
+        shown = name if _is_utf8(name) else os.fsencode(name)
+        body = pack({"digests": root.digests, "keys": root.keys, "name": shown})
         with atomic_file(self._path(name)) as file:
             file.write(hashlib.sha256(body).digest() + body)
 
@@ -83,7 +85,7 @@ class Roots:
     def _path(self, name: str) -> str:
         if self._read_only:
             raise read_only_error(self._folder)
-        return os.path.join(self._folder, "roots", hashlib.sha256(name.encode()).hexdigest())
+        return os.path.join(self._folder, "roots", hashlib.sha256(os.fsencode(name)).hexdigest())
 
     def _files(self) -> list[str]:
         folder = os.path.join(self._folder, "roots")
@@ -98,6 +100,14 @@ class Roots:
             return []
 
 
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _read(path: str) -> Root | None:
     try:
         with open(path, "rb") as file:
@@ -108,6 +118,8 @@ def _read(path: str) -> Root | None:
         plain = unpack_map(body)
         keys: list[bytes] = [key for key in plain["keys"] if isinstance(key, bytes)]
         digests: list[str] = [digest for digest in plain["digests"] if is_digest(digest)]
-        return Root(str(plain["name"]), tuple(keys), tuple(digests))
+        name: object = plain["name"]
+        text = os.fsdecode(name) if isinstance(name, bytes) else str(name)
+        return Root(text, tuple(keys), tuple(digests))
     except (OSError, RecordError, KeyError, TypeError):
         return None

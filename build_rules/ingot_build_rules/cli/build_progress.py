@@ -76,7 +76,7 @@ def _opened(path: str) -> Generator[Write]:
             "cannot write the events", where=path, why=why, do="choose another file"
         ) from error
     with file:
-        yield lambda text: file.write(f"{text}\n".encode())
+        yield lambda text: file.write(f"{text}\n".encode("utf-8", "surrogateescape"))
 
 
 @contextlib.contextmanager

@@ -62,11 +62,12 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text file; on any error, Ctrl-C included, nothing is left.
+    """Write a text file, paths in it with the bytes that they have; on any error, Ctrl-C included,
+    nothing is left.
 
     Raises:
         UserError: a bad place. OutputError: no space, or the disk failed.
     """
     check_output(path)
     with atomic_file(path) as file:
-        file.write(text.encode())
+        file.write(text.encode("utf-8", "surrogateescape"))

@@ -75,7 +75,8 @@ def include_outside(digests: CodeDigests, module: str) -> None:
 
 def digest_of(code: Code) -> str:
     """Name what code is made of: 64 hex digits."""
-    return hashlib.sha256("".join(f"{name}\n{item}\n" for name, item in code).encode()).hexdigest()
+    text = "".join(f"{name}\n{item}\n" for name, item in code)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @functools.cache

@@ -89,7 +89,7 @@ class CodeDigests:
         """
         state = hashlib.sha256()
         for name, digest in (*self.files_of(module), *self.distributions_of(module)):
-            state.update(f"{name}\n{digest}\n".encode())
+            state.update(f"{name}\n{digest}\n".encode("utf-8", "surrogateescape"))
         return state.hexdigest()
 
     def files_of(self, module: str, others: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
