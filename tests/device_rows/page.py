@@ -11,11 +11,20 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.device_rows import configuration, hooks, libraries, planner, runtime, text, weaknesses
+from tests.device_rows import (
+    configuration,
+    hooks,
+    kept_weaknesses,
+    libraries,
+    planner,
+    runtime,
+    text,
+    weaknesses,
+)
 from tests.device_rows.row import Row
 
 Tables = dict[str, tuple[Row, ...]]
-_DEVICES = (configuration, planner, text, runtime, hooks, weaknesses)
+_DEVICES = (configuration, planner, text, runtime, hooks, weaknesses, kept_weaknesses)
 PAGES: dict[str, Tables] = {
     "docs/device-rows.md": {table.TITLE: table.ROWS for table in _DEVICES},
     "docs/library-rows.md": {libraries.TITLE: libraries.ROWS},
