@@ -199,8 +199,8 @@ def _compile(folder: str, *, sanitized: bool) -> None:
 
 
 def find_opencl() -> dict[str, str]:
-    """Have the loader in C find the driver of the tests by the loader of drivers that pyopencl brings
-    with it, if it does; return what a process without Python needs for that, too."""
+    """Have the loader in C find the driver of the tests by the loader of drivers that pyopencl
+    brings with it, if it does; return what a process without Python needs for that, too."""
     import pyopencl
 
     folder = Path(pyopencl.__file__).parent / ".libs"

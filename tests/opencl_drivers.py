@@ -25,7 +25,8 @@ _OF_PIP = Path(sys.prefix, "lib", "libintelocl.so")
 _NONE = "/none/driver.so"
 # Each of one thread; PoCL makes two devices.
 _ONE_THREAD = {
-    "POCL_DEVICES": "pthread pthread", "POCL_MAX_PTHREAD_COUNT": "1", "CL_CONFIG_CPU_TBB_NUM_WORKERS": "1",
+    "POCL_DEVICES": "pthread pthread", "POCL_MAX_PTHREAD_COUNT": "1",
+    "CL_CONFIG_CPU_TBB_NUM_WORKERS": "1",
 }  # fmt: skip
 _LOOK = """
 import json

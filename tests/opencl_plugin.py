@@ -75,9 +75,8 @@ class OpenClTests:
             return
         driver = self._driver()
         has = driver.why or f"{driver.name} has {driver.device_count} device"
-        terminalreporter.write_line(
-            f"NOT RUN: {self._left_out} tests that need an OpenCL driver that works: {has}; do: {opencl_drivers.DO}"
-        )
+        what = f"{self._left_out} tests that need an OpenCL driver that works"
+        terminalreporter.write_line(f"NOT RUN: {what}: {has}; do: {opencl_drivers.DO}")
 
 
 def _unmarked(*_: object) -> str:

@@ -31,7 +31,7 @@ cat {emulator} > /proc/sys/fs/binfmt_misc/register
 mount --rbind /dev {root}/dev
 mount --bind /proc {root}/proc
 mount --bind {clone} {root}/clone
-exec chroot {root} /usr/bin/env -i PATH=/usr/bin:/bin HOME=/work PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={path} "$@"
+exec chroot {root} /usr/bin/env -i PATH=/usr/bin:/bin HOME=/work PYTHONPATH={path} "$@"
 """
 
 
@@ -52,7 +52,7 @@ class Arm64:
         """Run Python there."""
         path = ":".join(["/packages", *(f"/clone/{name}" for name in _PATHS)])
         script = _ENTER.format(emulator=_EMULATOR, root=self._root, clone=ROOT, path=path)
-        command = ["sh", "-ec", script, "sh", "/usr/bin/python3", *arguments]
+        command = ["sh", "-ec", script, "sh", "/usr/bin/python3", "-B", *arguments]
         done = subprocess.run(
             [sys.executable, "-c", _in_a_namespace(command)],
             capture_output=True,
@@ -76,9 +76,21 @@ def _install(folder: Path) -> None:
     names = [re.split(r"[^\w-]", text)[0] for text in project["dependencies"]]
     others = [name for name in names if not name.startswith("ingot")]
     platforms = [word for name in _PLATFORMS for word in ("--platform", name)]
-    _run(sys.executable, "-m", "pip", "install", "-q", "--no-compile", "--only-binary=:all:", "--target", str(folder),
-         *platforms, "--python-version", "3.11", "--implementation", "cp", "--abi", "cp311", "--abi", "abi3",
-         "--abi", "none", *(f"{name}=={importlib.metadata.version(name)}" for name in others))  # fmt: skip
+    python = [
+        "--python-version",
+        "3.11",
+        "--implementation",
+        "cp",
+        "--abi",
+        "cp311",
+        "--abi",
+        "abi3",
+        "--abi",
+        "none",
+    ]
+    options = ["-q", "--no-compile", "--only-binary=:all:", "--target", str(folder), *python]
+    wanted = [f"{name}=={importlib.metadata.version(name)}" for name in others]
+    _run(sys.executable, "-m", "pip", "install", *options, *platforms, *wanted)
 
 
 def _run(*command: str) -> None:

@@ -94,8 +94,8 @@ def test_a_project_is_byte_equal(arm64: Arm64, tmp_path: Path) -> None:
 
 
 def test_it_runs_what_it_makes(arm64: Arm64) -> None:
-    """Its own variant, with the numbers of this machine within rounding; its features are those that
-    the kernel tells, as ``/proc/cpuinfo`` tells none."""
+    """Its own variant, with the numbers of this machine within rounding; its features are those
+    that the kernel tells, as ``/proc/cpuinfo`` tells none."""
     machine, variant, found = json.loads((arm64.work / "told.json").read_text())
     assert machine.startswith("aarch64+")
     assert "asimddp" in machine

@@ -1,8 +1,8 @@
 """Other x86-64 processors: each serves what it can, with the bits of this machine, or refuses by
 name; nothing ends by an illegal instruction.
 
-qemu-user plays them: what CPUID says, and an illegal instruction for what it does not say. It has no
-AVX-512 and no AMX: processors that have them are played without, and variants for them are never
+qemu-user plays them: what CPUID says, and an illegal instruction for what it does not say. It has
+no AVX-512 and no AMX: processors that have them are played without, and variants for them are never
 taken. What those bits do to the choice is tested without it (``test_runtime_choose``).
 """
 
@@ -35,11 +35,13 @@ pytestmark = pytest.mark.cpus
 V2, V3, V4 = "x86-64-v2", "x86-64-v3", "x86-64-v4"
 # What qemu plays, and the level that it has there. Genoa is one that it knows by its numbers alone.
 CPUS = {
-    "Nehalem": V2, "Westmere": V2, "SandyBridge": V2, "Haswell": V3, "Skylake-Server": V3, "Icelake-Server": V3,
-    "max,vendor=GenuineIntel,family=6,model=143": V3,  # Sapphire Rapids, which qemu 7.2 does not know
+    "Nehalem": V2, "Westmere": V2, "SandyBridge": V2, "Haswell": V3, "Skylake-Server": V3,
+    "Icelake-Server": V3,
+    "max,vendor=GenuineIntel,family=6,model=143": V3,  # Sapphire Rapids, by its numbers likewise
     "EPYC-Rome": V3, "EPYC-Milan": V3,
     "EPYC-Milan,family=25,model=17": V3,  # Genoa
-    "max": V3, "max,family=26,model=68": V3, "max,family=6,model=255": V3, "max,family=99,model=1": V3,
+    "max": V3, "max,family=26,model=68": V3, "max,family=6,model=255": V3,
+    "max,family=99,model=1": V3,
     "max,vendor=NobodyKnows1,family=40": V3,
 }  # fmt: skip
 # The features of the levels, as qemu calls them.

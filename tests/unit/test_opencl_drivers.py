@@ -17,6 +17,7 @@ from tests.unit.test_opencl_models import chain
 
 import ingot
 from ingot_compiler.backends.host.zig import run_zig
+from ingot_runtime_devices.opencl_build import BUILDER
 
 ROOT = Path(__file__).parents[2]
 BROKEN = Path(__file__).with_name("c_programs") / "broken_opencl.c"
@@ -51,8 +52,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of a driver that compiles nothing."""
     folder = tmp_path_factory.mktemp("driver")
     for command in (
-        ("cc", "-target", "x86_64-linux-gnu", "-O1", "-fPIC", "-fno-sanitize=all", "-Wall", "-Werror", "-c",
-         str(BROKEN), "-o", "a.o"),
+        ("cc", "-target", "x86_64-linux-gnu", "-O1", "-fPIC", "-fno-sanitize=all", "-Wall", "-Werror",
+         "-c", str(BROKEN), "-o", "a.o"),
         ("ld.lld", "-shared", "a.o", "-o", "broken.so"),
     ):  # fmt: skip
         done = run_zig(command, str(folder))
@@ -61,7 +62,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def told(path: Path, drivers: str, mode: str = "", **devices: str) -> list[Any]:
-    """What the loader in Python says of a bundle where there are these drivers, then the one in C."""
+    """What the loader in Python says of a bundle where these drivers are, then the one in C."""
     done = subprocess.run(
         [sys.executable, "-c", _LOAD, str(path), json.dumps(devices)],
         cwd=ROOT,
@@ -163,26 +164,31 @@ def test_there(number):
 def test_what_needs_a_driver_is_listed_as_not_run(
     tmp_path: Path, processes: tuple[str, ...]
 ) -> None:
-    """Neither red nor silently green, in one process and in several; where it is asked for, no driver
-    is an error, and so is a test that opens one and does not say so."""
+    """Neither red nor silently green, in one process and in several; where it is asked for, no
+    driver is an error."""
     (tmp_path / "conftest.py").symlink_to(ROOT / "tests" / "conftest.py")
     (tmp_path / "test_some.py").write_text(_OF_TESTS)
-    nothing = json.dumps([NONE, "", 0, "generic: error: unknown target CPU"])
-    command = [
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"),
-        "--rootdir", str(ROOT), *processes, str(tmp_path),
-    ]  # fmt: skip
+    why = "generic: error: unknown target CPU"
+    what = "3 tests that need an OpenCL driver that works"
+    options = ["-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml")]
+    command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(ROOT), *processes]
     for more, code, words in (
-        ((), 0, f"NOT RUN: 3 tests that need an OpenCL driver that works: generic: error: unknown target CPU; do: {opencl_drivers.DO}"),
-        (("--require-opencl",), 4, "no OpenCL driver that works: generic: error: unknown target CPU"),
-    ):  # fmt: skip
+        ((), 0, f"NOT RUN: {what}: {why}; do: {opencl_drivers.DO}"),
+        (("--require-opencl",), 4, f"no OpenCL driver that works: {why}"),
+    ):
         done = subprocess.run(
-            [*command, *more],
+            [*command, *more, str(tmp_path)],
             cwd=ROOT,
-            env={**os.environ, "INGOT_TESTED_DRIVER": nothing},
+            env={**os.environ, "INGOT_TESTED_DRIVER": json.dumps([NONE, "", 0, why])},
             capture_output=True,
             text=True,
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
         assert words in done.stdout + done.stderr
+
+
+def test_a_test_that_does_not_say_so() -> None:
+    """One that opens a device and is not marked fails where a driver works, too."""
+    with pytest.raises(AssertionError, match="mark it"):
+        BUILDER.failure_of(0)
