@@ -1,5 +1,5 @@
-"""The elements that Resize takes from the nearest place are those of exact arithmetic, for every pair
-of sizes and every mode.
+"""The elements that Resize takes from the nearest place are those of exact arithmetic, for every
+pair of sizes and every mode.
 
 In: sizes, modes. Out: nothing. Not done here: weights of neighbours (``test_ops_resize``), scales
 (``test_resize_scales``).
@@ -65,8 +65,8 @@ def test_the_interpreter_is_exact(coordinate: str) -> None:
     """Every pair of sizes up to 100."""
     for size, new in itertools.product(range(1, 101), repeat=2):
         attributes: dict[str, Attribute] = {
-            "coordinates": coordinate, "sizes": (new,), "scales": (0.0,), "roi": (0.0, 0.0), "mode": "nearest",
-            "antialias": False,
+            "coordinates": coordinate, "sizes": (new,), "scales": (0.0,), "roi": (0.0, 0.0),
+            "mode": "nearest", "antialias": False,
         }  # fmt: skip
         where, scale = coordinates(attributes, 0, size)
         for rounding in NEAREST_MODES:

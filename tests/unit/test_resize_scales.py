@@ -1,5 +1,5 @@
-"""Scales of Resize and Upsample mean the decimals and fractions that were rounded to them: sizes and
-nearest elements are those of exact arithmetic, whether a model or a run says the scale.
+"""Scales of Resize and Upsample mean the decimals and fractions that were rounded to them: sizes
+and nearest elements are those of exact arithmetic, whether a model or a run says the scale.
 
 In: scales, sizes. Out: nothing. Not done here: resizing to sizes (``test_resize_exact``).
 """
@@ -118,9 +118,9 @@ def test_a_quotient_of_sizes_is_what_it_was_made_from() -> None:
         node("Cast", "i", "old", to=1),
         node("Cast", "n", "new", to=1),
         node("Div", "new old", "s"),
-        node("Resize", "x - s", "y", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
-        node("Resize", "x - - n", "z", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
-    ]  # fmt: skip
+        resized("asymmetric", "s", "y"),
+        resized("asymmetric", "- n", "z"),
+    ]
     inputs = [tensor("x", [1, 1, "w"]), tensor("n", [3], onnx.TensorProto.INT64)]
     model = make_model(nodes, inputs, [tensor("y", None), tensor("z", None)])
     with ingot_runtime.load(ingot.compile(model, targets=["native"]).to_bytes()) as session:
@@ -175,8 +175,8 @@ def test_old_forms(op: str, tmp_path: Path) -> None:
 def test_declared_sizes(
     size: int, text: str, declared: int | None, right: int, is_inside: bool
 ) -> None:
-    """Where a number that rounds to the scale gives the size that the file declares, that is the size;
-    of an output, or of a tensor between nodes."""
+    """Where a number that rounds to the scale gives the size that the file declares, that is the
+    size; of an output, or of a tensor between nodes."""
     nodes = [resized("asymmetric", "s", "z"), node("Neg", "z", "y")]
     shape = None if declared is None else [1, 1, declared]
     name = "z" if is_inside else "y"

@@ -31,8 +31,8 @@ class OnnxNode:
     """One ONNX node. Operand value ids are None where an optional operand is absent.
 
     ``wanted``: which results somebody may read; ``source``: the node's number; ``mark``: the device
-    that the user asks for, or ""; ``declared``: the sizes that the file gives of its first result, where
-    it says them.
+    that the user asks for, or ""; ``declared``: the sizes that the file gives of its first result,
+    where it says them.
     """
 
     op: str

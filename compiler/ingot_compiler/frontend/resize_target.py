@@ -51,8 +51,8 @@ def target_of_scales(context: OpContext, x: int, axes: Sequence[int], scales: in
 def scaled_target(
     context: OpContext, x: int, axes: Sequence[int], scales: Sequence[float]
 ) -> ResizeTarget:
-    """New sizes floor(size * scale) of known scales, by the fractions that were rounded to them; the size
-    that the file declares, where it is one of another number that rounds to the scale."""
+    """New sizes floor(size * scale) of known scales, by the fractions that were rounded to them;
+    the size that the file declares, where another number that rounds to the scale gives it."""
     if not all(0 < scale < inf for scale in scales):
         raise OpTypeError("finite scales > 0", scales)
     factors = [simplest_fraction(scale, F32_BITS) for scale in scales]

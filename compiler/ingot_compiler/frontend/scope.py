@@ -196,7 +196,8 @@ class Scope:
         }
         return OpContext(
             node.op, node.domain, self.model.opset(node.domain), attributes, operands, wanted,
-            (ordinal,), node.mark, self.translation.declared.get(node.results[0], ()), self.translation,
+            (ordinal,), node.mark, self.translation.declared.get(node.results[0], ()),
+            self.translation,
         )  # fmt: skip
 
     def _body(self, region: ImportedRegion) -> RegionBody:

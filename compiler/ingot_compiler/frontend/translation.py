@@ -51,7 +51,8 @@ class Translation:
     or columns; ``dequantised``: floats made of 8-bit integers;
     ``same_names``: which dimensions of inputs are one size; ``seed``: the input from which random
     numbers come; ``values``: those that are no tensors; ``custom_ops``: definitions of the user by
-    domain and name; ``declared``: sizes that the file gives of tensors, by their ordinals; ``inferred``: the result of an op without attributes, or of a cast, for
+    domain and name; ``declared``: sizes that the file gives of tensors, by their
+    ordinals; ``inferred``: the result of an op without attributes, or of a cast, for
     operands of some types that need no change.
     """
 

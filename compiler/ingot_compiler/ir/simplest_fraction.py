@@ -11,8 +11,8 @@ F32_BITS, F64_BITS = 24, 53
 
 
 def simplest_fraction(value: float, bits: int) -> Fraction:
-    """The fraction of the least denominator whose distance from a positive float is at most 2^-bits of
-    it, as rounding makes."""
+    """The fraction of the least denominator whose distance from a positive float is at most 2^-bits
+    of it, as rounding makes."""
     exact = Fraction(value)
     share = Fraction(1, 1 << bits)
     return _simplest_between(exact * (1 - share), exact * (1 + share))

@@ -2,9 +2,10 @@
 axes (ONNX Resize-19).
 
 In: any tensor for ``nearest``, floats otherwise. ``sizes`` are the new sizes of ``axes``;
-``scales`` the factors, each the simplest fraction that rounds to its f64, 0.0 where the factor is new
-size / old size. f64 vectors as operands take the place of the attributes ``scales``, here fractions that
-round to f32, and ``roi`` (starts, then ends, for ``tf_crop_and_resize``). Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the frontend), lowering.
+``scales`` the factors, each the simplest fraction that rounds to its f64, 0.0 where the factor is
+new size / old size. f64 vectors as operands take the place of the attributes ``scales``, here
+fractions that round to f32, and ``roi`` (starts, then ends, for ``tf_crop_and_resize``).
+Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the frontend), lowering.
 """
 
 from __future__ import annotations

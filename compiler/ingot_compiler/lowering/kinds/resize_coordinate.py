@@ -4,9 +4,9 @@ Resize-19.
 In: a resampling, an index of its result. Out: the coordinate, in f64. Not done here: which elements
 lie there (``resize_axis``).
 
-Twice a coordinate is a quotient of integers, rounded once: below 2^53, it is whole where the exact one
-is. A factor that a run gives was rounded to f32, for which any fraction may have been meant: a quotient
-that is whole for one of these is taken for whole.
+Twice a coordinate is a quotient of integers, rounded once: below 2^53, it is whole where the exact
+one is. A factor that a run gives was rounded to f32, for which any fraction may have been meant: a
+quotient that is whole for one of these is taken for whole.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, numbe
 from ingot_compiler.lowering.loops import FromIndex, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
-# A rounded factor is off by 2^-24 of itself; of one that is no less than 2, 1 less than that is by twice
-# as much.
+# A rounded factor is off by 2^-24 of itself; a length that is no less than 2, less 1, by twice as
+# much.
 _ROUNDED = 2.0**-23
 
 

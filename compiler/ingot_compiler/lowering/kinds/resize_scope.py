@@ -84,8 +84,8 @@ class ResizeScope:
         return self.node.reals("scales")[position]
 
     def factor(self, position: int) -> tuple[Value, Value]:
-        """The factor of an axis: a numerator and a denominator, which are integers where it is no entry
-        of an operand."""
+        """The factor of an axis: a numerator and a denominator, which are integers where it is no
+        entry of an operand."""
         sizes = self.new_size(position), self.size(position)
         new, size = (FromIndex(each, "f64") for each in sizes)
         if self.vectors:
