@@ -28,7 +28,7 @@ class OpenClTests:
             self._driver()  # before the other processes start: they take it from this one
 
     def _driver(self) -> Driver:
-        driver = opencl_drivers.choose(self._config.getoption("opencl_driver"))
+        driver = opencl_drivers.choose(int(self._config.getoption("opencl_driver") or 0))
         if driver.why and self._config.getoption("require_opencl"):
             what = f"no OpenCL driver that works: {driver.why}"
             raise pytest.UsageError(f"{what}\n  do: {opencl_drivers.DO}")
