@@ -90,13 +90,16 @@ def _broken(name: str, id: int, found: "list[Any]", why: str, where: str) -> Inc
     one."""
     others = (at for at in range(len(found)) if at != id and not BUILDER.failure_of(at))
     working = next(others, None)
-    do = f"use another driver: {_DRIVERS}"
-    if working is not None:
-        do = f"map it: --device {name}=opencl:{working}"
-    elif shutil.which("ld") is None:  # which PoCL calls
-        do = f"install a C compiler, whose linker some drivers need (apt install gcc); or {do}"
+    do = _other_driver() if working is None else f"map it: --device {name}=opencl:{working}"
     why = f"{found[id].name}, {found[id].version}: {why}"
     return IncompatibleError(f"the driver of opencl:{id} does not work here", where, why, do)
+
+
+def _other_driver() -> str:
+    do = f"use another driver: {_DRIVERS}"
+    if shutil.which("ld") is None:  # which PoCL calls
+        return f"install a C compiler, whose linker some drivers need (apt install gcc); or {do}"
+    return do
 
 
 class _Addresses:

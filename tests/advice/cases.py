@@ -229,5 +229,6 @@ NOT_RUN: dict[str, str] = {
     "this machine is below every level that ingot compiles for": "it needs another machine",
     "compile for it: --device {}=cuda,target=sm_{}{}, if there is code for it": "it needs a GPU",
     "map it: --device {}=opencl:0": "it needs a driver with fewer devices",
+    "map it: --device {}=opencl:{}": "tests/unit/test_opencl_drivers.py provokes it with a driver of its own",
 }
 """Advice with a command in it -> why no case ends in it."""
