@@ -74,14 +74,11 @@ def expected_outputs(
         moved_outputs(graph, given, read, Errors(graph, direction, joined, rounded))
         for direction in DIRECTIONS
     ]
-    dtypes = [graph.types[value].dtype for value in graph.outputs]
     return tuple(
-        ExpectedOutput(array, Limits(0.0), is_exact=True)
+        ExpectedOutput(base[at], Limits(0.0), is_exact=True)
         if value in exact
-        else _moving(array, others, dtype)
-        for array, value, dtype, others in zip(
-            base, graph.outputs, dtypes, zip(*runs, strict=True), strict=True
-        )
+        else _moving(base[at], [run[at] for run in runs], graph.types[value].dtype)
+        for at, value in enumerate(graph.outputs)
     )
 
 
