@@ -25,7 +25,7 @@ from ingot_compiler.frontend.op_table import OPS
 CLI_HELPERS = {
     "arrays", "bench_peers", "bench_roofline", "build_progress", "build_report", "build_tally", "cache_report", "calibration", "call_shapes", "candidates", "compile_folder", "compile_options", "compile_output", "compile_report", "console", "device_notes", "entry", "failure", "found_models", "in_four_parts", "in_words_of_verb", "inspect_memory", "inspect_variant",
     "jobserver_flags",
-    "live_progress", "main", "manual_page", "meant", "no_op", "options", "placement_lines", "plain_median", "portable_note", "project_draft", "quantize_blocks", "quantize_static", "quantized", "temporary_bundle", "terminal", "tune_project", "usage", "verbs",
+    "live_progress", "main", "manual_page", "meant", "no_op", "options", "placement_lines", "plain_median", "portable_note", "project_draft", "quantize_blocks", "quantize_dynamic", "quantize_error", "quantize_static", "quantized", "temporary_bundle", "terminal", "tune_project", "usage", "verbs",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""``--check`` knows what stands around an image: the zero point, 0, or nothing that a kernel reads."""
+"""``--check`` knows what stands around an image: the zero point, or 0."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def image_of(*shape: int) -> Array:
 def test_every_halo_is_what_the_kernels_write(
     scheme: Scheme, image: tuple[int | str, ...], first: int, tmp_path: Path
 ) -> None:
-    """Each form of a window with each zero point, of fixed and of open sizes: no launch differs, and
-    some halo holds another number than 0."""
+    """Each form of a window with each zero point, of fixed and of open sizes: no launch differs,
+    and some halo holds another number than 0."""
     compiled = compile_model(windows(scheme, image, first), make_options(["native"]))
     path = str(tmp_path / "m.ingot")
     compiled.save(path)

@@ -69,8 +69,8 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict
 
 @pytest.mark.usefixtures("folder")
 def test_every_row_has_its_own_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Products of stored matrices run on integers, which the reference runs alike; a small row is as
-    near as a large one, and none depends on the others of its batch."""
+    """Products of stored matrices run on integers, which the reference runs alike; a small row is
+    as near as a large one, and none depends on the others of its batch."""
     found = told(capsys, "--dynamic", "-o", "d.onnx")
     assert found["dynamic"]
     assert [layer["node"] for layer in found["layers"]] == [

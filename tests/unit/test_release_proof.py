@@ -1,5 +1,5 @@
-"""What ``--selftest`` keeps is what every right bundle gives, and nothing else: models of every kind
-prove themselves on every level, and a bundle that fails its own calls gets no name and no
+"""What ``--selftest`` keeps is what every right bundle gives, and nothing else: models of every
+kind prove themselves on every level, and a bundle that fails its own calls gets no name and no
 signature."""
 
 from __future__ import annotations

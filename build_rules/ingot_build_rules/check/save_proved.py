@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProofChoices:
-    """``check``: compare with the interpreter, on ``inputs`` or on generated ones; ``selftest``: how
-    many calls the bundle keeps, and is proved by."""
+    """``check``: compare with the interpreter, on ``inputs`` or on generated ones; ``selftest``:
+    how many calls the bundle keeps, and is proved by."""
 
     check: bool = False
     inputs: Inputs | None = None

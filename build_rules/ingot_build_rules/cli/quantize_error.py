@@ -1,5 +1,5 @@
-"""Whether a quantised model is near enough to the float one, and which node costs most, for the verb
-``quantize``.
+"""Whether a quantised model is near enough to the float one, and which node costs most, for the
+verb ``quantize``.
 
 In: the errors of outputs and layers. Out: warnings, proposals, a refusal. Not done here: measuring
 (``calibration``).

@@ -1,8 +1,8 @@
 """A model whose products round what they multiply when it runs: each row by its own range, weights
 by columns.
 
-In: a ``ModelProto``, patterns of nodes that stay in floats. Out: its products, a ``ModelProto``. Not
-done here: rounding weights (``channel_weights``), ranges of calls (``ranges``).
+In: a ``ModelProto``, patterns of nodes that stay in floats. Out: its products, a ``ModelProto``.
+Not done here: rounding weights (``channel_weights``), ranges of calls (``ranges``).
 
 Standard ops alone: a row is divided by its largest magnitude / 127 and rounded to int8, multiplied
 by MatMulInteger, and scaled back. DynamicQuantizeLinear has one range for a whole tensor: a token
