@@ -16,6 +16,7 @@ import ingot_runtime
 from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.op import Array
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.programs.interpret_program import interpret_program
 from ingot_compiler.programs.lower_program import lower_program
@@ -43,7 +44,7 @@ def check_compiled(program: Program, devices: set[str], folder: Path, seed: int)
         for call in range(2):
             inputs = random_inputs(program, call)
             expected = interpret_program(program, inputs, weight_bytes)
-            named = dict(zip(("x", "y", "c"), inputs, strict=True))
+            named: dict[str, Array] = dict(zip("xyc", inputs, strict=True))
             results = session.run({spec.name: named[spec.name] for spec in session.inputs})
             for result, right in zip(results.values(), expected, strict=True):
                 np.testing.assert_array_equal(result, right)

@@ -171,10 +171,10 @@ def check_branch(folder: Path, device: str, body: str, declared: str) -> None:
 
 @pytest.mark.parametrize("size", ["8", "n"])
 @pytest.mark.parametrize(
-    ("name", "dtype"), [("f32", np.float32), ("f64", np.float64), ("i32", np.int32)]
+    ("name", "dtype"), [("f32", "float32"), ("f64", "float64"), ("i32", "int32")]
 )
 def test_an_annotated_call_of_a_declared_value(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: str, name: str, dtype: type
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: str, name: str, dtype: str
 ) -> None:
     """The call is on its device in the bundle, its operand is copied there, and so is its result to
     its reader."""
@@ -192,7 +192,7 @@ def test_an_annotated_call_of_a_declared_value(
     assert ['on "acc"' in line for line in lines if "matmul(" in line] == [True]
     assert ['on "host"' in line for line in lines if "neg(" in line] == [True]
     assert main(["compile", str(path), "-o", output, *TARGET]) == 0
-    x: np.ndarray[Any, Any] = np.arange(64).reshape(8, 8).astype(dtype) % 5
+    x: np.ndarray[Any, Any] = np.arange(64).reshape(8, 8).astype(np.dtype(dtype)) % 5
     with ingot_runtime.load(output) as session:
         assert set(session.devices) == {"host", "acc"}
         np.testing.assert_array_equal(session.run({"x": x})["output0"], -(x @ x))
