@@ -116,8 +116,8 @@ ATTACKS: dict[str, dict[str, Attack]] = {
         "test_interrupted_installation_is_finished": _INTERPRETER,
     },
 }  # fmt: skip
-# Other attacks on what a loader reads have their pair among the tests of the loader in C:
-# ``test_mutants``: ``test_c_mutants``; ``test_fuzz_readers``: ``test_c_loader``, on the same corpus;
+# Other attacks on what a loader reads have their pair among the tests of the loader in C.
+# ``test_mutants``: ``test_c_mutants``. ``test_fuzz_readers``: ``test_c_loader``, by its corpus.
 # ``test_refused_inputs``: the image's own code refuses; ``test_c_loader`` compares the words.
 
 

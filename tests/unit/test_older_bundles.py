@@ -101,15 +101,16 @@ def test_both_loaders_know_numbers(shop: Shop, capsys: Output) -> None:
     """The bundle loads for who trusts the key, whatever number it has; one that is none is
     refused."""
     for number in (0, 1, 10**15 - 1):
-        path = shop.made(1, number)
-        assert verdict_of_python(path, keys=[shop.alice.public]).kind == ""
-        assert verdict_of_c(path, options(keys=[str(shop.alice.public)])).kind == ""
+        made = shop.made(1, number)
+        assert verdict_of_python(made, keys=[shop.alice.public]).kind == ""
+        assert verdict_of_c(made, options(keys=[str(shop.alice.public)])).kind == ""
     capsys.readouterr()
+    path = shop.made(1, None)
+    line = ["sign", str(path), "--key", str(shop.alice.secret), "--number"]
     for text in ("-1", "x", str(10**15), "\u0663"):
-        line = ["sign", str(path), "--key", str(shop.alice.secret), "--number", text]  # pyright: ignore[reportPossiblyUnboundVariable]
-        assert main(line) == 1
+        assert main([*line, text]) == 1
         assert "bad --number" in capsys.readouterr().err
-    assert main([*line[:-1], "3", "--json"]) == 0
+    assert main([*line, "3", "--json"]) == 0
     assert checked("sign", capsys.readouterr().out)["number"] == 3
 
 

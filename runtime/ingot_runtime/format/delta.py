@@ -44,8 +44,8 @@ class Delta:
     DSSE envelopes, one a line: of the new one; none in version 1, whose head nobody vouches for."""
 
     __slots__ = (
-        "_fd", "_given_at", "_given_end", "content_digest", "name", "new_root", "old_root", "sections",
-        "signatures", "size_bytes", "steps",
+        "_fd", "_given_at", "_given_end", "content_digest", "name", "new_root", "old_root",
+        "sections", "signatures", "size_bytes", "steps",
     )  # fmt: skip
 
     def __init__(self, path: str) -> None:
