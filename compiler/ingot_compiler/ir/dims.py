@@ -222,12 +222,12 @@ def _mul(left: Dim, right: Dim) -> Dim:
 
 
 def _call(function: str, left: Dim, right: Dim) -> Dim:
+    _limit(max(abs(d) for d in (left, right, 0) if isinstance(d, int)), FACTOR_MAX, "as a number")
     return Sum((((Call(function, left, right),), 1),))
 
 
 def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
-    """Write ``dim = quotient * divisor + rest``: by moving every term that the divisor's single
-    term divides; one of several terms divides all or nothing."""
+    """Write ``dim = quotient * divisor + rest``; a divisor of several terms divides all or none."""
     divisor_terms = terms_of(divisor)
     if not divisor_terms:
         return 0, dim

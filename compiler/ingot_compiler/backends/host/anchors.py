@@ -62,7 +62,9 @@ from ingot_compiler.backends.host.split_products import fits_tiles, lies_alone, 
 from ingot_compiler.backends.host.tiles import MASKED_LOAD_BITS_MIN, sum_dtype
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.message import NodeRef, message
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.traits import Trait
@@ -104,6 +106,7 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
 def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
     depthwise)."""
+    _require_known_taps(node, fuser.values.type_of(node.operands[1]).shape[2:])
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
     x, (kind, shape) = _image_factor(fuser, index, node), _kind_and_tiles(fuser, node)
     image_leaf = _image_leaf(fuser, x, kind, node_halo(node))
@@ -122,6 +125,18 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
         kind, anchor = CONV_STRASSEN, _with(anchor, anchor.operands, strassen=tiles.ints)
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.defer_anchor(index, replace(anchor, operands=operands), kind, leaves)
+
+
+def _require_known_taps(node: Node, taps: Sequence[Dim]) -> None:
+    """Refuse weights of a call that come in any size: the kernel's loops over taps are laid out
+    when it is compiled."""
+    if not all(isinstance(size, int) for size in taps):
+        raise UnsupportedError(
+            "a convolution whose kernel has any size is not compiled",
+            NodeRef(min(node.source, default=0)),
+            message("expected fixed sizes behind the channels of its weights, got ", list(taps)),
+            "fix them in the model: by the node's attribute kernel_shape, or the input's shape",
+        )
 
 
 def _kind_and_tiles(fuser: Fuser, node: Node) -> tuple[Kind, WinogradShape | None]:
