@@ -90,24 +90,10 @@ static bool take_input_shape(ingot_session *session, u32 index, error *error) {
   return true;
 }
 
-// Refuses a call without these inputs: all that `is_missing` says of.
-static bool refuse_missing(const struct plan *plan, bool (*is_missing)(const void *, u32), const void *of, error *error) {
-  char names[TEXT_BYTES] = "", why[TEXT_BYTES] = "expected ";
-  u32 count = 0;
-  for (u32 index = 0; index < plan->input_count; index++)
-    if (is_missing(of, index)) {
-      append(names, "%s%s", count ? ", " : "", quoted(plan->inputs[index].name));
-      append(why, "%s%s", count++ ? ", " : "", declared(plan->inputs + index, plan));
-    }
-  append(why, ", got nothing");
-  const char *where = TEXT("input%s %s", count > 1 ? "s" : "", names);
-  return refuse(error, INGOT_INPUT_ERROR, TEXT("missing %s", where), where, why, count > 1 ? "give them" : "give it");
-}
-
-static bool needs_shape(const void *of, u32 index) {
-  const ingot_session *session = of;
-  const struct ingot_tensor_info *info = session->bundle->plan.inputs + index;
-  return !session->inputs[index].is_given && !info->has_default && !is_static(info);
+static bool refuse_missing(const struct plan *plan, u32 index, error *error) {
+  const struct ingot_tensor_info *info = plan->inputs + index;
+  const char *where = TEXT("input %s", quoted(info->name));
+  return refuse(error, INGOT_INPUT_ERROR, TEXT("missing %s", where), where, TEXT("expected %s, got nothing", declared(info, plan)), "give it");
 }
 
 static bool prepare_input(ingot_session *session, u32 index, error *error) {
@@ -115,7 +101,7 @@ static bool prepare_input(ingot_session *session, u32 index, error *error) {
   const struct ingot_tensor_info *info = plan->inputs + index;
   struct slot *slot = session->inputs + index;
   const i64 *shape = info->has_default ? plan->defaults[index].shape : info->dims;
-  if (!slot->is_given && !info->has_default && !is_static(info)) return refuse_missing(plan, needs_shape, session, error);
+  if (!slot->is_given && !info->has_default && !is_static(info)) return refuse_missing(plan, index, error);
   if (!slot->is_given && info->rank) memcpy(slot->shape, shape, info->rank * sizeof *shape);
   for (u32 axis = 0; axis < info->rank; axis++)
     if (!check_axis(session, index, axis, error)) return false;
@@ -129,46 +115,35 @@ static const char *message_of(ingot_session *session) {
   return size ? named_message(session, session->message) : "";
 }
 
-static bool goes_on(char letter) {
-  return letter == '_' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (u8)letter >= 0x80;
+// Whether a letter beside a name is none of the name: a blank, a bracket, a sign.
+static bool is_apart(char letter) {
+  return (u8)letter < '0' || letter == '[' || letter == ']';
 }
 
-// Whether a name stands in the first `size` bytes of a text, and not as a part of a longer one.
-static bool has_symbol(const char *text, size_t size, const char *name) {
-  size_t length = strlen(name);
-  for (size_t at = 0; length && at + length <= size; at++)
-    if (!memcmp(text + at, name, length) && !(at && goes_on(text[at - 1])) && !(at + length < size && goes_on(text[at + length]))) return true;
+// Whether a name begins before the end of a text, and is not a part of a longer one.
+static bool has_symbol(const char *text, const char *end, const char *name) {
+  for (const char *at = text; (at = find_text(at, name)) && at < end; at++)
+    if ((at == text || is_apart(at[-1])) && is_apart(at[strlen(name)])) return true;
   return false;
-}
-
-// Whether no dimension of an input before has the same symbol.
-static bool is_first(const struct plan *plan, u32 index, u32 axis) {
-  for (u32 input = 0; input <= index; input++)
-    for (u32 place = 0; place < (input < index ? plan->inputs[input].rank : axis); place++)
-      if (plan->inputs[input].dims[place] == plan->inputs[index].dims[axis]) return false;
-  return true;
 }
 
 // Refuses the inputs: why, with the sizes that it names and the inputs that they come from.
 static bool refuse_inputs(const ingot_session *session, const char *text, const char *where, error *error) {
   const struct plan *plan = &session->bundle->plan;
-  char names[TEXT_BYTES] = "", why[TEXT_BYTES] = "", place[TEXT_BYTES] = "";
+  const char *node = find_text(text, " (node "), *end = node ? node : text + strlen(text);
+  char why[TEXT_BYTES] = "";
   append(why, "%s", text);
-  append(place, "%s", where);
-  const char *node = find_text(why, " (node ");
-  size_t size = node ? (size_t)(node - why) : strlen(why);
-  for (u32 index = 0; index < plan->input_count; index++) {
-    const struct ingot_tensor_info *info = plan->inputs + index;
-    bool is_named = false;
-    for (u32 axis = 0; axis < info->rank; axis++) {
-      i64 dim = info->dims[axis];
-      if (dim >= 0 || !has_symbol(why, size, plan->symbols[-dim - 1]) || !is_first(plan, index, axis)) continue;
-      is_named = true;
-      append(why, "; %s is %lld in input %s", plan->symbols[-dim - 1], NUMBER(session->inputs[index].shape[axis]), quoted(info->name));
-    }
-    if (is_named) append(names, "%s%s", *names ? ", " : "", quoted(info->name));
+  for (u32 symbol = 0; symbol < plan->symbol_count; symbol++) {
+    const char *name = plan->symbols[symbol];
+    bool is_named = has_symbol(text, end, name);
+    for (u32 index = 0; is_named && index < plan->input_count; index++)
+      for (u32 axis = 0; is_named && axis < plan->inputs[index].rank; axis++) {
+        if (plan->inputs[index].dims[axis] != -(i64)symbol - 1) continue;
+        append(why, "; %s is %lld in input %s", name, NUMBER(session->inputs[index].shape[axis]), quoted(plan->inputs[index].name));
+        is_named = false;
+      }
   }
-  return refuse(error, INGOT_INPUT_ERROR, "the model refuses these inputs", place, why, TEXT("give other sizes of %s, or other values", *names ? names : "the inputs"));
+  return refuse(error, INGOT_INPUT_ERROR, "the model refuses these inputs", where, why, "give other sizes or values");
 }
 
 // Notes the error for `main`'s return code.

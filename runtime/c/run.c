@@ -200,42 +200,20 @@ static bool give_input(ingot_session *session, const struct ingot_bundle_info *i
   return !ingot_set_input(session, index, NULL, array->shape, error);
 }
 
-// A size of an input that nobody gave: the bundle's, or of a symbol that of another input; negative where nobody knows it.
-static i64 default_size(const struct ingot_bundle_info *info, const struct array *arrays, i64 dim) {
-  i64 size = dim;
-  for (u32 other = 0; other < info->input_count && size < 0; other++)
-    for (u32 place = 0; arrays[other].name[0] && place < arrays[other].rank && place < info->inputs[other].rank && size < 0; place++)
-      if (info->inputs[other].dims[place] == dim) size = arrays[other].shape[place];
-  return size;
-}
-
-// Refuses inputs that nobody gave, with sizes that only the user knows: all at once, with options that give them.
-static bool refuse_open(const struct ingot_bundle_info *info, const struct array *arrays, error *error) {
-  char names[TEXT_BYTES] = "", options[TEXT_BYTES] = "";
-  u32 count = 0;
-  for (u32 index = 0; index < info->input_count; index++) {
-    const struct ingot_tensor_info *tensor = info->inputs + index;
-    bool is_open = false;
-    for (u32 axis = 0; axis < tensor->rank && !arrays[index].name[0]; axis++) is_open |= default_size(info, arrays, tensor->dims[axis]) < 0;
-    if (!is_open) continue;
-    append(names, "%sinput %s", count++ ? ", " : "", quoted(tensor->name));
-    append(options, " --shape %s=", tensor->name);
-    for (u32 axis = 0; axis < tensor->rank; axis++) {
-      i64 size = default_size(info, arrays, tensor->dims[axis]);
-      append(options, "%s%lld", axis ? "x" : "", NUMBER(size < 0 ? 4 : size));
-    }
-  }
-  const char *why = count > 1 ? "they have sizes that only you know" : "it has a size that only you know";
-  return refuse(error, INGOT_INPUT_ERROR, "no inputs", names, why, TEXT("give sizes, e.g.%s, or --inputs F.npz", options));
-}
-
-// The shape of an input that nobody gave.
+// The shape of an input that nobody gave: sizes of the bundle, and of symbols those of other inputs.
 static bool default_shape(const struct ingot_bundle_info *info, u32 index, struct array *arrays, error *error) {
   const struct ingot_tensor_info *tensor = info->inputs + index;
   arrays[index].rank = tensor->rank;
   for (u32 axis = 0; axis < tensor->rank; axis++) {
-    arrays[index].shape[axis] = default_size(info, arrays, tensor->dims[axis]);
-    if (arrays[index].shape[axis] < 0) return refuse_open(info, arrays, error);
+    i64 size = tensor->dims[axis];
+    for (u32 other = 0; other < info->input_count && size < 0; other++)
+      for (u32 place = 0; arrays[other].name[0] && place < arrays[other].rank && place < info->inputs[other].rank && size < 0; place++)
+        if (info->inputs[other].dims[place] == tensor->dims[axis]) size = arrays[other].shape[place];
+    if (size < 0) {
+      const char *todo = TEXT("give its %u sizes: --shape %s=SIZES, or --inputs F.npz", tensor->rank, tensor->name);
+      return refuse(error, INGOT_INPUT_ERROR, "no inputs", TEXT("input %s", quoted(tensor->name)), "it has a size that only you know", todo);
+    }
+    arrays[index].shape[axis] = size;
   }
   return true;
 }
@@ -296,16 +274,6 @@ static bool fill_inputs(ingot_session *session, const struct ingot_bundle_info *
   return true;
 }
 
-struct inputs_given {
-  const struct ingot_bundle_info *info;
-  const struct array *arrays;
-};
-
-static bool is_left_out(const void *of, u32 index) {
-  const struct inputs_given *given = of;
-  return !given->arrays[index].name[0] && !given->info->inputs[index].has_default;
-}
-
 static bool give_inputs(ingot_session *session, const struct ingot_bundle_info *info, const struct command *command, struct given *given, error *error) {
   for (u32 index = 0; index < command->shape_count; index++)
     if (!take_shape(info, command->shapes[index], given->arrays, error)) return false;
@@ -317,9 +285,9 @@ static bool give_inputs(ingot_session *session, const struct ingot_bundle_info *
     if (!is_given && !default_shape(info, index, given->arrays, error)) return false;
     if (!give_input(session, info, index, given->arrays + index, error)) return false;
   }
-  const struct inputs_given inputs = {info, given->arrays};
-  for (u32 index = 0; given->has_files && index < info->input_count; index++)
-    if (is_left_out(&inputs, index)) return refuse_missing(&session->bundle->plan, is_left_out, &inputs, error);
+  if (given->has_files)
+    for (u32 index = 0; index < info->input_count; index++)
+      if (!given->arrays[index].name[0] && !info->inputs[index].has_default) return refuse_missing(&session->bundle->plan, index, error);
   return fill_inputs(session, info, given, error);
 }
 

@@ -57,13 +57,13 @@ CASES: dict[str, tuple[Callable[[], ModelProto], Feed, str, str]] = {
         masked,
         {"ids": np.zeros((2, 7), np.int64), "mask": np.zeros((2, 5), np.float32)},
         "expected every index in [-m, m) (node '/mask/GatherND' (GatherND)); m is 5 in input 'mask'",
-        "give other sizes of 'mask', or other values",
+        "give other sizes or values",
     ),
     "two sizes": (
         added,
         {"x": np.zeros(3, np.float32), "z": np.zeros(4, np.float32)},
         "; n is 3 in input 'x'; m is 4 in input 'z'",
-        "give other sizes of 'x', 'z', or other values",
+        "give other sizes or values",
     ),
 }
 

@@ -246,7 +246,7 @@ def test_failing_assert(tmp_path: Path) -> None:
         assert (
             str(caught.value)
             == "the model refuses these inputs\n  where: x [4]\n  why: n must be 3, é; n is 4 in input 'x'"
-            "\n  do: give other sizes of 'x', or other values"
+            "\n  do: give other sizes or values"
         )
 
 

@@ -284,7 +284,8 @@ class CallFrame:
         text = _named(self.error_text(), loaded)
         where = f"{loaded.source.name}, main of {loaded.variant.target}"
         if rc == abi.RC_BAD_INPUT:
-            why, do = self._refusal(text or "an assertion of the model failed", loaded.plan)
+            why = self._with_sizes(text or "an assertion of the model failed", loaded.plan)
+            do = "give other sizes or values"
             shapes = self.named_shapes(loaded.plan)
             return InputError("the model refuses these inputs", shapes or where, why, do)
         if rc == abi.RC_ABI:
@@ -295,20 +296,19 @@ class CallFrame:
             what = "a size that depends on the data is too large"
         return RunError(what, where, text or f"return code {rc}")
 
-    def _refusal(self, why: str, plan: BundlePlan) -> "tuple[str, str]":
+    def _with_sizes(self, why: str, plan: BundlePlan) -> str:
         """Return why the model refuses the inputs, with the sizes that it names and the inputs that
-        they come from; and what to do."""
+        they come from."""
         condition = why.partition(" (node ")[0]
-        sizes: dict[str, tuple[int, str]] = {}
+        sizes: dict[int, tuple[int, str]] = {}
         for tensor, shape in zip(plan.inputs, self.input_shapes, strict=True):
             for dim, size in zip(tensor.dims, shape, strict=True):
-                name = plan.symbols[-dim - 1] if dim < 0 else ""
-                if name and _has_word(condition, name):
-                    sizes.setdefault(name, (size, tensor.name))
-        told = [f"; {name} is {size} in input {of!r}" for name, (size, of) in sizes.items()]
-        inputs = ", ".join(dict.fromkeys(repr(of) for _, of in sizes.values()))
-        do = f"give other sizes of {inputs or 'the inputs'}, or other values"
-        return why + "".join(told), do
+                sizes.setdefault(dim, (size, tensor.name))
+        for number, symbol in enumerate(plan.symbols):
+            if -number - 1 in sizes and _has_word(condition, symbol):
+                size, name = sizes[-number - 1]
+                why += f"; {symbol} is {size} in input {name!r}"
+        return why
 
     def named_shapes(self, plan: BundlePlan) -> str:
         """Return the inputs' names and shapes for messages, "" where there are none."""
@@ -319,13 +319,12 @@ class CallFrame:
 def _has_word(text: str, name: str) -> bool:
     """Whether a name stands in a text, and not as a part of a longer one."""
     parts = text.split(name)
-    return any(
-        not _goes_on(before[-1:]) and not _goes_on(after[:1]) for before, after in pairwise(parts)
-    )
+    return any(_is_apart(before[-1:]) and _is_apart(after[:1]) for before, after in pairwise(parts))
 
 
-def _goes_on(character: str) -> bool:
-    return character.isalnum() or character == "_"
+def _is_apart(character: str) -> bool:
+    """Of a blank, a bracket, a sign, or none at all."""
+    return character < "0" or character in "[]"
 
 
 def _named(text: str, loaded: Loaded) -> str:
