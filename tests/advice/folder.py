@@ -104,7 +104,8 @@ def _save_models() -> None:
         {"s": ["n", 3], "t": []},
     )
     _save("one", _RELU, one, {"y": [2, 3]})
-    _save("mine", [helper.make_node("Twice", ["x"], ["y"], name="twice", domain="mine")], one, {"y": [2, 3]})  # fmt: skip
+    twice = helper.make_node("Twice", ["x"], ["y"], name="twice", domain="mine")
+    _save("mine", [twice], one, {"y": [2, 3]})
     _save("unset", _RELU, {"x": None}, {"y": None})
     _save("scalar", _RELU, {"x": []}, {"y": []})
     _save("contrary", _ADD, {"x": [2, 3], "z": [2, 4]}, {"y": [2, 4]})
@@ -121,7 +122,8 @@ def _save_models() -> None:
     ]
     _save("net", choose, {"a": ["n", 3], "c": []}, {"y": ["n", 3]})
     weights = numpy_helper.from_array(np.ones((32, 32), np.float32), "w")
-    _save("matrix", [helper.make_node("MatMul", ["x", "w"], ["y"], name="matmul")], {"x": [32, 32]}, {"y": [32, 32]}, [weights])  # fmt: skip
+    product = helper.make_node("MatMul", ["x", "w"], ["y"], name="matmul")
+    _save("matrix", [product], {"x": [32, 32]}, {"y": [32, 32]}, [weights])
 
 
 def _save_arrays() -> None:

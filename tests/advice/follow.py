@@ -1,7 +1,7 @@
 """Follows an advice: the commands that one has after reading it.
 
-In: a command, the error that it gave, and what the reader puts in the place of words such as DIR. Out:
-``Step``: a command, perhaps a line for ``ingot.toml`` before it. Not done here: running anything.
+In: a command, the error that it gave, and what the reader puts in the place of words such as DIR.
+Out: ``Step``: a command, perhaps a line for ``ingot.toml`` before it. Not done here: running anything.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _named(text: str) -> list[str]:
 
 
 def flags_of(words: Words) -> tuple[set[str], set[str]]:
-    """Return (options without a value, options that may come more than once) of a command's verb."""
+    """Return (options without a value, options that repeat) of a command's verb."""
     if words[0] == "ingot" and words[1] in [name for name, _ in VERBS]:
         options = read_verb(words[1]).options
         flags = {name for it in options if it.is_flag for name in it.names.split()}

@@ -1,7 +1,8 @@
-"""What the code advises: the text of every ``do`` that it can give to an error, read from its source.
+"""What the code advises: the text of every ``do`` that it can give to an error, read from its
+source.
 
-In: the packages. Out: ``Site``: a module and a text with ``{}`` for what only a run knows. Not done here:
-whether the advice works (``cases``).
+In: the packages. Out: ``Site``: a module and a text with ``{}`` for what only a run knows. Not done
+here: whether the advice works (``cases``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ ERRORS = re.compile(r"\w+Error|BlobMissing|BlobDamaged|StoreReadOnly")
 FOLDERS = ("build_rules", "compiler", "artifacts", "runtime")
 NAMES = re.compile(r"do|todo|advice|declare|give|how|help|_[A-Z_]*(?:DO|ADVICE|INSTALL|OTHER)")
 _COMMAND = re.compile(
-    r"(?<![\w-])--[a-z{][\w{}-]*|(?<![\w./-])ingot [a-z]+\b|-m ingot_runtime|(?<![\w-])-[a-zC] |did you mean|leave (?:it|one of them) out"
+    r"(?<![\w-])--[a-z{][\w{}-]*|(?<![\w./-])ingot [a-z]+\b|-m ingot_runtime|(?<![\w-])-[a-zC] "
+    r"|did you mean|leave (?:it|one of them) out"
 )
 _GIVES_ADVICE = re.compile(r"_?(?:do|advice|fitting|suggest|meant(?:_\w+)?)")
 _MAY_ADVISE = re.compile(r"Error\(|\bdo\b|message\(|return f?\"did you mean")

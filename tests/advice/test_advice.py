@@ -77,8 +77,8 @@ def _key(line: str) -> str:
 
 
 def test_every_command_is_run() -> None:
-    """A command that an error may advise is that of a case, or is listed with the reason why no test
-    provokes it; nothing else is listed."""
+    """A command that an error may advise is that of a case, or is listed with the reason why no
+    test provokes it; nothing else is listed."""
     sites = [site for site in all_sites() if site.is_command]
     without = [site for site in sites if not any(site.matches(case.do) for case in CASES)]
     assert [site for site in without if site.text not in NOT_RUN] == [], "no case ends in it"

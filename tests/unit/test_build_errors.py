@@ -1,4 +1,4 @@
-"""Errors that ``ingot build`` tells: one fault of several targets once, in the words of a project."""
+"""Errors that ``ingot build`` tells: one fault of many targets once, in the words of a project."""
 
 from __future__ import annotations
 

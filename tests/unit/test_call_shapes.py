@@ -38,7 +38,7 @@ def test_one_shape_gives_the_sizes_of_its_names() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([], ("'a', 'b' have no fixed shapes", "such as --shape a=4x3 --shape b=4x4, or", "--inputs")),
+        ([], ("'a', 'b' have no fixed shapes", "--shape a=4x3 --shape b=4x4, or", "--inputs")),
         ([("a", "2x3")], ("'b' has no fixed shape", "such as --shape b=4x2, or")),
         ([("a", "2x4")], ("does not fit", "--shape a=2x4", "expected 3 for dimension 1, got 4")),
         ([("a", "2")], ("does not fit", "expected 2 sizes, got 1", "write --shape a=4x3")),

@@ -73,6 +73,7 @@ def _require_sizes(inputs: Mapping[str, Declared], sizes: Mapping[str, int]) -> 
         names = ", ".join(map(repr, missing))
         where = f"input {names}" if len(missing) == 1 else f"inputs {names}"
         got = ", ".join(f"[{', '.join(map(str, declared))}]" for declared in missing.values())
-        do = f"give sizes, such as {shape_options(missing.items(), sizes)}, or the arrays with --inputs F.npz"
+        options = shape_options(missing.items(), sizes)
+        do = f"give sizes, such as {options}, or the arrays with --inputs F.npz"
         what = f"{where} {'has no fixed shape' if len(missing) == 1 else 'have no fixed shapes'}"
         raise UserError(what, where, f"expected sizes, got {got}", do)

@@ -1,8 +1,8 @@
 """Errors in the words of a verb: options that it takes; keys of ``ingot.toml`` where a project says
 what an option of ``compile`` does.
 
-In: an error of any layer, a verb. Out: the same error. Not done here: raising it, the words of Python
-(``api.in_arguments``). Imported when something went wrong.
+In: an error of any layer, a verb. Out: the same error. Not done here: raising it, the words of
+Python (``api.in_arguments``). Imported when something went wrong.
 """
 
 from __future__ import annotations
