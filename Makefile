@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it makes from the project's own files.
-.PHONY: demo driver test test-drivers test-broad test-slow test-native test-pythons test-packages check dist bench clean
+.PHONY: demo pages driver test test-drivers test-broad test-slow test-native test-pythons test-packages check dist bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -27,7 +27,7 @@ test-drivers: $(READY)
 test-broad: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) --ignore tests/tidy -m "broad and $(QUICK)"
 
-QUICK := not slow and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas and not arm64 and not cpus
+QUICK := not slow and not pages and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas and not arm64 and not cpus
 
 # Three, also on two cores: some tests wait for a clock or for a process. Who has nothing left to do takes from the others, and
 # tests of one file stay together as far as that goes, since they share what they prepare.
@@ -70,7 +70,13 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/python -m pytest -q $(PROCESSES) -m "$(QUICK)" tests/tidy
+	$(BIN)/python -m pytest -q $(PROCESSES) -m "$(QUICK) or pages" tests/tidy $(PAGES)
+
+# Every number, digest and table of the pages that a test holds; review the diff like code.
+PAGES := tests/unit/test_demonstration.py tests/unit/test_device_rows.py tests/unit/test_json.py tests/unit/test_errors_page.py
+
+pages: $(READY)
+	$(BIN)/python -m pytest -q -m pages --bless tests/tidy $(PAGES)
 
 bench: $(READY)
 	$(BIN)/python tests/benchmarks/bench_speed_table.py $(ARGS)

@@ -87,7 +87,7 @@ ROWS = (
     ),
     Row(
         "w15",
-        "programs without an interpreter have several devices, copies, control flow, and memory that stays",
+        "programs without an interpreter have devices, copies, control flow, memory that stays",
         (
             "tests/unit/test_end_to_end_devices.py::test_two_devices",
             "tests/unit/test_end_to_end_devices.py::test_control_flow_beside_a_device",
@@ -171,7 +171,7 @@ ROWS = (
     ),
     Row(
         "w29",
-        "no pool that a planner has left is taken again, and each buffer lies as its own alignment wants",
+        "no pool that was left is taken again; each buffer lies as its own alignment wants",
         (
             "tests/properties/test_memory_safety.py::test_plans_are_safe_and_repeatable",
             "tests/unit/test_memory_planners.py::test_bounded_fast_pool",

@@ -1,4 +1,5 @@
-"""Numbers and lists in the pages that follow from the code say what the code says."""
+"""Numbers and lists in the pages that follow from the code say what the code says; ``--bless``
+writes them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from collections.abc import Callable
 import onnx
 import pytest
 from tests.tidy import test_style
+from tests.tidy.sizes import installed_mb, wheel_kb_max, with_dependencies
 from tests.tidy.source import ROOT
+from tests.unit.test_c_native import DYNAMIC_SIZE_BYTES_MAX, SIZE_BYTES_MAX
 
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_compiler.frontend import check_functions
@@ -87,12 +90,79 @@ CLAIMS: dict[tuple[str, str], Callable[[], tuple[object, ...]]] = {
 }
 
 
+_STATIC, _DYNAMIC = SIZE_BYTES_MAX // 1000, DYNAMIC_SIZE_BYTES_MAX // 1000
+CLAIMS |= {
+    ("README.md", r"a wheel of at most (\d+) kB, Python, numpy"): lambda: (
+        wheel_kb_max("runtime/ingot_runtime"),
+    ),
+    ("README.md", r"\| a wheel of at most (\d+) kB \|"): lambda: (
+        wheel_kb_max("runtime/ingot_runtime_devices"),
+    ),
+    ("docs/loader.md", r"wheel has at most (\d+) kB\..*second wheel of at most (\d+) kB"): lambda: (
+        wheel_kb_max("runtime/ingot_runtime"),
+        wheel_kb_max("runtime/ingot_runtime_devices"),
+    ),
+    (
+        "README.md",
+        r"loader of at most (\d+) kB, with devices a dynamic one of at most (\d+) kB",
+    ): lambda: (
+        _STATIC,
+        _DYNAMIC,
+    ),
+    ("docs/without-python.md", r"loader has at most (\d+) kB\. It is compiled"): lambda: (_STATIC,),
+    ("docs/without-python.md", r"The loader has at most (\d+) kB then"): lambda: (_DYNAMIC,),
+    ("docs/without-python.md", r"OpenCL and CUDA \| <= (\d+) kB; <= (\d+) kB"): lambda: (
+        _STATIC,
+        _DYNAMIC,
+    ),
+}
+# What installations of other dates and machines differ in: true within a fifth.
+NEARLY: dict[tuple[str, str], Callable[[], tuple[float, ...]]] = {
+    (
+        "README.md",
+        r"\| (\d+) MB: (\d+) MB are `ziglang`, which brings [\w ]+; (\d+) MB are LLVM \|",
+    ): lambda: (
+        installed_mb(with_dependencies("ingot-compiler")),
+        installed_mb(["ziglang"]),
+        installed_mb(["llvmlite"]),
+    ),
+    ("README.md", r"\| (\d+) MB: numpy \|"): lambda: (installed_mb(["numpy"]),),
+}
+
+
+def written(page: str, pattern: str, values: tuple[str, ...]) -> None:
+    """Put values into the groups of a claim, wherever the page makes it; a blank of the pattern may
+    be the end of a line."""
+    path = ROOT / page
+    text = path.read_text(encoding="utf-8")
+    for found in reversed([*re.finditer(pattern.replace(" ", r"\s+"), text, re.DOTALL)]):
+        for group in range(len(values), 0, -1):
+            text = f"{text[: found.start(group)]}{values[group - 1]}{text[found.end(group) :]}"
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.pages
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim[0]}: {claim[1][:40]}")
-def test_a_claim_is_true(claim: tuple[str, str]) -> None:
+def test_a_claim_is_true(claim: tuple[str, str], bless: bool) -> None:
     """What the page says is what the code has; a page that no longer says it needs no claim."""
     page, pattern = claim
+    expected = tuple(str(value) for value in CLAIMS[claim]())
+    if bless:
+        written(page, pattern, expected)
     found = re.findall(pattern, read(page))
     assert found, f"{page} does not say {pattern}"
-    expected = tuple(str(value) for value in CLAIMS[claim]())
     for said in found:
         assert (said if isinstance(said, tuple) else (said,)) == expected
+
+
+@pytest.mark.pages
+@pytest.mark.parametrize("claim", NEARLY, ids=lambda claim: f"{claim[0]}: {claim[1][:40]}")
+def test_a_size_is_nearly_true(claim: tuple[str, str], bless: bool) -> None:
+    """Within a fifth; ``--bless`` writes two digits."""
+    page, pattern = claim
+    measured = NEARLY[claim]()
+    if bless:
+        written(page, pattern, tuple(f"{float(f'{value:.2g}'):.0f}" for value in measured))
+    (found,) = re.findall(pattern, read(page))
+    said = [float(value) for value in (found if isinstance(found, tuple) else (found,))]
+    assert said == pytest.approx(list(measured), rel=0.2)

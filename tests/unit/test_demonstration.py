@@ -1,5 +1,5 @@
-"""The tours of README and docs/building.md: what their commands print, run as written over an empty
-cache, is what the pages show."""
+"""The tours of some pages, and the demonstration: what their commands print, run as written over an
+empty cache, is what the pages show, to the last digit of every size and digest."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from pathlib import Path
 
 import pytest
 from tests.tidy.source import ROOT
-from tests.tidy.test_documents import NOT_RUN
+from tests.tidy.test_documents import NOT_RUN, make_files
 
 _BLOCK = re.compile(
     r"^```sh\n(?P<commands>.*?)^```\n(?:\n```\n(?P<shown>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
+TOURS = ("README.md", "docs/building.md", "docs/targets.md")
 _MARK = "----------"
-# What differs between two runs, or with every change of the compiler. A line of three dots stands
-# for any number of lines, three dots within a line for any text. A build of files that were just
-# written looks into them: then its line is longer.
+# A line of three dots stands for any number of lines, three dots within a line for any text: so for
+# times, and for what a processor decides, which no page shows. A build of files that were just
+# written looks into them: then its line is longer. ``--bless`` writes sizes and digests.
+_TIME = r" *\b[\d.]+ (?:s|ms|us)\b"
 _TOKENS = {
     "lines": r"^\.\.\.\n",
+    "looked": r"(?:; 0 actions ran, 0 from the cache, \.\.\.$)",
     "text": r"\.\.\.",
-    "looked": r"(?:; 0 actions ran, 0 from the cache, [\d.]+ m?s$)",
-    "number": r" *[\d.]+ (?:s|ms|us|[kMG]?B)\b|\d+ bytes at \d+",
+    "time": _TIME,
+    "size": r" *\b[\d.]+ [kMG]?B\b|\d+ bytes at \d+",
     "digest": r"\b(?:k_)?[0-9a-f]{8,64}\b",
 }
-_STANDS_FOR = _TOKENS | {"lines": r"(?:.*\n)*?", "text": ".*?", "looked": f"{_TOKENS['looked']}?"}
+_STANDS_FOR = _TOKENS | {
+    "lines": r"(?:.*\n)*?",
+    "text": ".*?",
+    "looked": f"(?:; 0 actions ran, 0 from the cache,{_TIME}$)?",
+}
 _TOKEN = re.compile(
     "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TOKENS.items()), re.MULTILINE
 )
@@ -79,9 +86,14 @@ def run_blocks(blocks: Sequence[Block], folder: Path) -> list[str]:
     return done.stdout.replace(str(folder), "...").split(f"{_MARK}\n")
 
 
+def without_times(printed: str) -> str:
+    """Three dots for each time, aligned ones included."""
+    return re.sub(_TIME, lambda found: " " * found[0].startswith(" ") + "...", printed)
+
+
 def renewed(shown: str, printed: str, digests: dict[str, str]) -> str | None:
-    """Return ``shown`` with the numbers and digests of ``printed``, or None where they differ in
-    more than that.
+    """Return ``shown`` with the sizes and digests of ``printed``, and no times, or None where they
+    differ in more than that.
 
     Args:
         shown: what a page says.
@@ -104,30 +116,32 @@ def renewed(shown: str, printed: str, digests: dict[str, str]) -> str | None:
             assert digests.setdefault(token[0], value) == value, (
                 f"{token[0]} is now {value} and {digests[token[0]]}"
             )
-        texts += [value if kind in ("number", "digest") else token[0], literal]
+        kept = value if kind in ("size", "digest") else token[0]
+        texts += [without_times(kept), literal]
     assert len({*digests.values()}) == len(digests), "digests that were different are equal"
     return "".join(texts)
 
 
-@pytest.mark.broad
-@pytest.mark.parametrize(
-    "page", ["README.md", pytest.param("docs/building.md", marks=pytest.mark.slow)]
-)
+@pytest.mark.pages
+@pytest.mark.parametrize("page", TOURS)
 def test_a_page_shows_what_its_commands_print(page: str, tmp_path: Path, bless: bool) -> None:
-    """Line by line, apart from times, sizes and digests, which only have to agree with each other;
-    ``--bless`` writes them anew."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    blocks, digests = blocks_of(text), dict[str, str]()
-    for block, printed in zip(blocks, run_blocks(blocks, tmp_path / "reader"), strict=True):
+    """Line by line, with every size and every digest, but for times; ``--bless`` writes it anew."""
+    blocks, digests = blocks_of((ROOT / page).read_text(encoding="utf-8")), dict[str, str]()
+    reader = tmp_path / "reader"
+    if page == "docs/targets.md":
+        reader.mkdir()
+        make_files(reader)
+    for block, printed in zip(blocks, run_blocks(blocks, reader), strict=True):
         if block.shown is None:
             continue
         now = renewed(block.shown, printed, digests)
         if bless:
-            text = text.replace(f"```\n{block.shown}```\n", f"```\n{now or printed}```\n", 1)
+            now = without_times(printed) if now is None else now
+            text = (ROOT / page).read_text(encoding="utf-8")  # somebody may write it meanwhile
+            text = text.replace(f"```\n{block.shown}```\n", f"```\n{now}```\n", 1)
+            (ROOT / page).write_text(text, encoding="utf-8")
         else:
-            assert now is not None, f"{block.commands}shows\n{block.shown}and prints\n{printed}"
-    if bless:
-        (ROOT / page).write_text(text, encoding="utf-8")
+            assert now == block.shown, f"{block.commands}shows\n{block.shown}and prints\n{printed}"
 
 
 @pytest.mark.slow
@@ -136,6 +150,39 @@ def test_the_tour_prints_the_same_everywhere(tmp_path: Path) -> None:
     digests; times alone differ."""
     blocks = blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
     one, two = (run_blocks(blocks, tmp_path / name) for name in ("one", "another folder"))
-    assert [re.sub(_TOKENS["looked"] + "|" + _TOKENS["number"], "", text) for text in one] == [
-        re.sub(_TOKENS["looked"] + "|" + _TOKENS["number"], "", text) for text in two
-    ]
+    looked = f"; 0 actions ran, 0 from the cache,{_TIME}$"
+    printed_one, printed_two = (
+        [without_times(re.sub(looked, "", text, flags=re.MULTILINE)) for text in texts]
+        for texts in (one, two)
+    )
+    assert printed_one == printed_two
+
+
+@pytest.mark.pages
+def test_the_demonstration_prints_what_the_page_shows(tmp_path: Path) -> None:
+    """README shows the lines of ``make demo``, but for what the machine decides."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = text.partition("It prints the following")[2].split("```\n")[1]
+    demo = [sys.executable, str(ROOT / "examples" / "demo.py")]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        demo,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "INGOT_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert renewed(shown, done.stdout, {}) == shown, done.stdout
+
+
+def test_times_are_left_out() -> None:
+    """Of a line, of columns; what is no time stays."""
+    assert (
+        without_times("196.6 kB, 2.96 s\nload 8.62 ms, run 741.7 us\n")
+        == "196.6 kB, ...\nload ..., run ...\n"
+    )
+    assert without_times("  ran     113.69 ms  import_model") == "  ran ...  import_model"
+    assert renewed("a 1.0 kB, ...\n", "a 2.0 kB, 3 s\n", {}) == "a 2.0 kB, ...\n"
+    assert renewed("b 1.0 kB\n", "a 2.0 kB\n", {}) is None

@@ -202,6 +202,7 @@ def test_every_verb_has_a_schema() -> None:
     assert set(names()) == expected
 
 
+@pytest.mark.pages
 def test_the_page_shows_the_schemas(bless: bool) -> None:
     """The tables of docs/json.md are made from the schemas."""
     path = ROOT / "docs" / "json.md"
