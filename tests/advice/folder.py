@@ -110,17 +110,15 @@ def _save_models() -> None:
     _save("scalar", _RELU, {"x": []}, {"y": []})
     _save("contrary", _ADD, {"x": [2, 3], "z": [2, 4]}, {"y": [2, 4]})
     _save("picky", _ADD, {"x": ["n"], "z": ["m"]}, {"y": None})
-    branches = {
-        f"{name}_branch": helper.make_graph(
-            [helper.make_node(op, ["a"], ["r"])], name, [], _infos({"r": ["n", 3]})
-        )
-        for name, op in (("then", "Neg"), ("else", "Abs"))
-    }
-    choose = [
-        helper.make_node("Cast", ["c"], ["b"], name="cast", to=TensorProto.BOOL),
-        helper.make_node("If", ["b"], ["y"], name="choose", **branches),
+    branches = [
+        helper.make_graph([helper.make_node(op, ["a"], ["r"])], op, [], _infos({"r": ["n", 3]}))
+        for op in ("Neg", "Abs")
     ]
-    _save("net", choose, {"a": ["n", 3], "c": []}, {"y": ["n", 3]})
+    cast = helper.make_node("Cast", ["c"], ["b"], name="cast", to=TensorProto.BOOL)
+    choose = helper.make_node("If", ["b"], ["y"], name="choose")
+    for name, branch in zip(("then_branch", "else_branch"), branches, strict=True):
+        choose.attribute.append(helper.make_attribute(name, branch))
+    _save("net", [cast, choose], {"a": ["n", 3], "c": []}, {"y": ["n", 3]})
     weights = numpy_helper.from_array(np.ones((32, 32), np.float32), "w")
     product = helper.make_node("MatMul", ["x", "w"], ["y"], name="matmul")
     _save("matrix", [product], {"x": [32, 32]}, {"y": [32, 32]}, [weights])

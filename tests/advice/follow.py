@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_build_rules.cli.verbs import VERBS, read_verb
-from ingot_runtime.command import _VERBS as RUNTIME_VERBS
+from ingot_runtime import command as runtime
 from ingot_runtime.ingot_error import IngotError
 
 Words = tuple[str, ...]
@@ -77,7 +77,7 @@ def flags_of(words: Words) -> tuple[set[str], set[str]]:
         options = read_verb(words[1]).options
         flags = {name for it in options if it.is_flag for name in it.names.split()}
         return flags, {name for it in options if it.repeats for name in it.names.split()}
-    known = RUNTIME_VERBS[words[3]][2]
+    known: dict[str, dict[str, object]] = vars(runtime)["_VERBS"][words[3]][2]
     flags = {name for name, it in known.items() if it.get("action") == "store_true"}
     return flags, {name for name, it in known.items() if it.get("action") == "append"}
 
