@@ -58,11 +58,11 @@ class Deviation:
     within: bool
 
 
-def launch_limits(dtype: DType, *, jumps: bool, rounded: bool) -> Limits:
+def launch_limits(dtype: DType, *, jumps: bool, through: DType) -> Limits:
     """How far what one launch stores may be from what the interpreter makes of the same operands;
-    ``rounded``: floats are made of factors that are rounded to bf16."""
-    is_rough = rounded and dtype in FLOATS
-    tolerance = TOLERANCES.get("bf16" if is_rough else dtype, 0.0)
+    ``through``: what floats are rounded to on the way."""
+    rough = TOLERANCES[through] if dtype in FLOATS else 0.0
+    tolerance = max(TOLERANCES.get(dtype, 0.0), rough)
     return Limits(tolerance, JUMPING_PART_MAX if jumps else 0.0)
 
 
@@ -103,6 +103,13 @@ def _of_other_shape(got: int, expected: int) -> Deviation:
     """Two tensors of other shapes with so many elements: all of what was got is wrong."""
     counts = float(expected), float(got)
     return Deviation(np.inf, np.inf, (), *counts, got, expected, within=False)
+
+
+def narrowest(nodes: Sequence[Node], types: dict[int, TensorType]) -> DType:
+    """The roughest type of the floats that these nodes compute: where its rounding is near the
+    middle of two numbers, either may be right."""
+    computed = {types[result].dtype for node in nodes for result in node.results}
+    return max((computed & FLOATS) | {"f64"}, key=lambda dtype: TOLERANCES[dtype])
 
 
 def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:

@@ -27,7 +27,7 @@ from ingot_build_rules.check.check_runs import (
     run_tensors,
 )
 from ingot_build_rules.check.check_stages import check_stages
-from ingot_build_rules.check.deviation import Limits, deviation, launch_limits, may_jump
+from ingot_build_rules.check.deviation import Limits, deviation, launch_limits, may_jump, narrowest
 from ingot_build_rules.check.launch_recorder import Recorded
 from ingot_build_rules.check.output_limits import expected_outputs
 from ingot_build_rules.check.rounding import DIRECTIONS, Errors, settled_outputs
@@ -180,8 +180,9 @@ def _finding(
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
-    jumps = may_jump(group.nodes, dict(group.types))
-    limits = launch_limits(kind.dtype, jumps=jumps, rounded=group.kind in ROUNDED_KINDS)
+    types = dict(group.types)
+    through = "bf16" if group.kind in ROUNDED_KINDS else narrowest(group.nodes, types)
+    limits = launch_limits(kind.dtype, jumps=may_jump(group.nodes, types), through=through)
     same = [other for other in moved if other.shape == expected.shape]
     found = deviation(item.content, expected, kind.dtype, limits, same)
     what = f"the kernel of {called}" if called else "a kernel"

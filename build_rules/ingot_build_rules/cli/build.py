@@ -132,7 +132,10 @@ def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: T
     process = TraceProcess(name, os.getpid(), timed.started_seconds)
     text = chrome_trace(timed.events, process)
     if not arguments.dry_run:
-        write_atomically(os.path.join(state_folder(loaded.folder), "trace.json"), text.encode("utf-8", "surrogateescape"))
+        write_atomically(
+            os.path.join(state_folder(loaded.folder), "trace.json"),
+            text.encode("utf-8", "surrogateescape"),
+        )
     if arguments.trace is not None:
         write_text(arguments.trace, text)
 
