@@ -69,6 +69,8 @@ def compute(opcode: Sequence[str], kind: Any, values: Sequence[Array]) -> Array:
     with np.errstate(all="ignore"):
         if opcode[0] == "mul" or opcode[0] == "mad":
             return _product(opcode, kind, values)
+        if opcode[:2] == ("shf", "l") and "wrap" in opcode:
+            return _funnel(*values)
         if opcode[0] in _PLAIN:
             return _PLAIN[opcode[0]](*values)
         is_float = np.issubdtype(kind, np.floating)
@@ -173,6 +175,15 @@ def _shift(left: Array, by: Array, *, is_left: bool) -> Array:
     is_signed = left.dtype.kind == "i"
     rest = made if is_signed and not is_left else left.dtype.type(0)
     answer: Array = np.where(by >= bits, rest, made)
+    return answer
+
+
+def _funnel(low: Array, high: Array, by: Array) -> Array:
+    """``shf.l.wrap``: the upper half of two numbers beside each other, shifted left."""
+    wide = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+    answer: Array = (wide << (by & np.uint32(31)).astype(np.uint64) >> np.uint64(32)).astype(
+        np.uint32
+    )
     return answer
 
 

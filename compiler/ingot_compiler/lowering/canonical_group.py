@@ -2,7 +2,7 @@
 are equal groups.
 
 In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without
-sources and marks. Not done here: lowering.
+marks, and with no more of sources than ``narrow_values`` needs. Not done here: lowering.
 
 Numbers follow the order in which the group names things, not the one that they have in the model,
 where constants of a later layer may come before those of an earlier one.
@@ -16,6 +16,7 @@ from operator import itemgetter
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.narrow_values import shared_origins
 
 
 def canonical_group(group: Group) -> Group:
@@ -33,7 +34,10 @@ def canonical_group(group: Group) -> Group:
 
     return replace(
         group,
-        nodes=tuple(_node(node, values) for node in group.nodes),
+        nodes=tuple(
+            _node(node, values, origins)
+            for node, origins in zip(group.nodes, shared_origins(group), strict=True)
+        ),
         operands=tuple(map(renumbered, group.operands)),
         results=tuple(map(renumbered, group.results)),
         types=tuple(sorted(types, key=itemgetter(0))),
@@ -47,8 +51,9 @@ def _numbers(used: Iterable[int]) -> dict[int, int]:
     return {number: position for position, number in enumerate(dict.fromkeys(used))}
 
 
-def _node(node: Node, values: dict[int, int]) -> Node:
+def _node(node: Node, values: dict[int, int], origins: tuple[int, ...]) -> Node:
     assert not node.regions, "control flow is steps, never part of a group"
     attributes = () if node.op == "require" else node.attributes  # what it says is said by main
     operands = tuple([values[value] for value in node.operands])
-    return Node(node.op, operands, tuple([values[value] for value in node.results]), attributes)
+    results = tuple([values[value] for value in node.results])
+    return Node(node.op, operands, results, attributes, (), origins)

@@ -14,6 +14,7 @@ from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Group, Operand, requirements_of
 from ingot_compiler.lowering.index_range import Extents
 from ingot_compiler.lowering.loops import (
+    Apply,
     Buffer,
     Let,
     LetIndex,
@@ -24,6 +25,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )
+from ingot_compiler.lowering.narrow_values import rounded_values
 from ingot_compiler.lowering.ops import element_rule
 from ingot_compiler.lowering.space import Space
 
@@ -71,6 +73,8 @@ class Elements:
         self.operands = {operand.value: operand for operand in group.operands}
         self.statements: list[Statement] = []
         self.known: dict[tuple[int, Space], Value] = {}
+        self.narrow = rounded_values(group)
+        self.rounded: dict[Value, Value] = {}
         self.counter = 0
         self.extents: Extents = {}
 
@@ -100,7 +104,18 @@ class Elements:
         self.statements.append(Require(self.requirements.index(node), condition))
 
     def value(self, value: int, space: Space) -> Value:
-        """The element of ``value`` at a point of ``space`` (whose shape it may broadcast to)."""
+        """The element of ``value`` at a point of ``space`` (whose shape it may broadcast to), as
+        others compute with it: a number of its element type."""
+        held = self.held(value, space)
+        if value not in self.narrow:
+            return held
+        if held not in self.rounded:
+            dtype = self.dtype(value)
+            self.rounded[held] = self.let(Apply("cast", (held,), dtype), dtype)
+        return self.rounded[held]
+
+    def held(self, value: int, space: Space) -> Value:
+        """The element as a register holds it: what a store rounds."""
         if value in self.given:
             return self.given[value]
         shape = self.types[value].shape
@@ -127,7 +142,7 @@ class Elements:
     def stored(self, result: Operand, space: Space) -> tuple[Statement, ...]:
         """The statements that compute a result of the group at a point and store it; the scope
         starts anew."""
-        value = self.value(result.value, space)
+        value = self.held(result.value, space)
         place = space.offset_of(result.view, result.type.shape)
         return (*self.take(), Store(self.buffers.number(result), place, value))
 
@@ -136,4 +151,5 @@ class Elements:
         statements = tuple(self.statements)
         self.statements = []
         self.known = {}
+        self.rounded = {}
         return statements

@@ -5,7 +5,7 @@ In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower
 
 Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel
 index and the loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are
-computed in f32 and rounded where they are stored or cast; bool is a byte, 0 or 1.
+computed in f32 and rounded where they are stored or cast, to their own type too; bool is a byte.
 """
 
 from __future__ import annotations

@@ -59,10 +59,10 @@ class AnchoredGroup:
         result = self.group.results[0]
         maker = elements.nodes[result.value]
         if maker.op == "reshape":
-            stored = elements.value(maker.operands[0], space)
+            stored = elements.held(maker.operands[0], space)
             place = space.split(1, result.type.shape).offset(result.view)
         else:
-            stored = elements.value(result.value, space)
+            stored = elements.held(result.value, space)
             place = space.offset_of(result.view, result.type.shape)
         return (*elements.take(), Store(self.buffers.number(result), place, stored))
 

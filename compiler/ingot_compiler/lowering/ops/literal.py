@@ -7,12 +7,14 @@ section).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.lowering.interpret_scalars import cast
 from ingot_compiler.lowering.loops import Constant, Value
 from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
-    """The number."""
+    """The number, rounded to its type."""
     del space
-    return Constant(node.numbers("value")[0], elements.dtype(node.results[0]))
+    dtype = elements.dtype(node.results[0])
+    return Constant(cast(node.numbers("value")[0], dtype), dtype)

@@ -65,7 +65,7 @@ def emit_cast(w: Writer, value: LlvmValue, source: DType, target: DType) -> Llvm
         zero = constant(0, value.element, value.lanes)
         return w.compare("une" if value.is_float else "ne", value, zero)
     if target in FLOATS:
-        return _round_float(w, _to_float(w, value, source, target), target)
+        return rounded(w, _to_float(w, value, source, target), target)
     if source in FLOATS:
         return _float_to_integer(w, value, target)
     return _integer_to_integer(w, value, source, MEMORY[target])
@@ -91,7 +91,8 @@ def _to_float(w: Writer, value: LlvmValue, source: DType, target: DType) -> Llvm
     return w.convert("fpext" if element == "double" else "fptrunc", value, element)
 
 
-def _round_float(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
+def rounded(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
+    """Round what a register holds of ``target``, which is a float for f16 and bf16, to its type."""
     return from_memory(w, to_memory(w, value, target), target) if target in HALVES else value
 
 

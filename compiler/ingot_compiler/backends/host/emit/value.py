@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext, Typed
-from ingot_compiler.backends.host.emit.convert import REGISTER, compute_dtype, emit_cast
+from ingot_compiler.backends.host.emit.convert import REGISTER, compute_dtype, emit_cast, rounded
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.lane_index import emit_lanes, lane_stride
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
@@ -81,7 +81,9 @@ def _emit_apply(context: EmitContext, value: Apply) -> Typed:
     w, arguments = context.writer, [emit_value(context, argument) for argument in value.arguments]
     first = arguments[0]
     if value.function == "cast":
-        return Typed(emit_cast(w, first.operand, first.dtype, value.dtype), value.dtype)
+        converted = emit_cast(w, first.operand, first.dtype, value.dtype)
+        is_own = first.dtype == value.dtype
+        return Typed(rounded(w, converted, value.dtype) if is_own else converted, value.dtype)
     if value.function == "bit_cast":
         return Typed(w.convert("bitcast", first.operand, REGISTER[value.dtype]), value.dtype)
     if value.function == "pow" and arguments[1].number is not None:
