@@ -19,9 +19,9 @@ from unittest import mock
 
 from tests.conformance.run_case import compile_quickly, one_line, refusal
 from tests.fuzz.generate import call_with_infinity, other_call
-from tests.fuzz.program import Array, Program, prefix_of, to_model
+from tests.fuzz.program import Array, Program, is_float, prefix_of, to_model
 from tests.fuzz.reference import Value, evaluate
-from tests.fuzz.rules import difference, is_refused_for_sizes
+from tests.fuzz.rules import difference, is_refused_for_sizes, narrow_problem
 
 import ingot_runtime
 from ingot_build_rules.check.self_check import check_bundle
@@ -140,7 +140,7 @@ class _Runner:
         ):  # these sizes are not possible, or the numbers not defined: nothing to compare with
             return Verdict("agrees", calls=1)
         if any(
-            value.bound is not None and value.array.dtype.kind != "f" for value in expected.values()
+            value.bound is not None and not is_float(value.array) for value in expected.values()
         ):
             return Verdict("agrees", calls=1)  # rounding decides about an integer
         detail = self._call(position, inputs, expected)
@@ -157,8 +157,8 @@ class _Runner:
         answers = {name: _or_error(session.run, feeds) for name, session in self.sessions.items()}
         answers["interpreter"] = _or_error(self._interpret, feeds)
         self._sizes_refused = is_refused_for_sizes(list(answers.values()))
-        prefix = prefix_of(position, len(self.programs))
-        reshaped = any(node.op_type == "Reshape" for node in self.programs[position].nodes)
+        program, prefix = self.programs[position], prefix_of(position, len(self.programs))
+        reshaped = any(node.op_type == "Reshape" for node in program.nodes)
         details: list[str] = []
         for name, answer in answers.items():
             if isinstance(answer, str):
@@ -166,9 +166,11 @@ class _Runner:
                 continue
             differences = {
                 output: difference(answer[prefix + output], expected[output], reshaped=reshaped)
-                for output in self.programs[position].outputs
+                for output in program.outputs
             }
-            details += [f"{name}: {output}: {text}" for output, text in differences.items() if text]
+            for output, text in differences.items():
+                lost = narrow_problem(program, expected, output, answer[prefix + output])
+                details += [f"{name}: {output}: {each}" for each in (text, lost) if each]
         aot, vm = answers["aot"], answers.get("vm")
         if vm is not None and not isinstance(aot, str) and not isinstance(vm, str):
             details += [

@@ -6,6 +6,7 @@ In: a ``Drawing``. Out: it, with the chain. Not done here: single nodes (``singl
 from __future__ import annotations
 
 import numpy as np
+from onnx import TensorProto
 from tests.fuzz.drawing import Drawing, NotNowError
 from tests.fuzz.single_ops import image
 
@@ -269,6 +270,26 @@ def shapes(d: Drawing) -> None:
         d.add("Slice", x, d.ints(0), half, d.ints(-1))
 
 
+def narrow_chain(d: Drawing) -> None:
+    """Numbers made narrow, an op or two, and wide again: one kernel that rounds every value."""
+    x = d.pick(lambda array: array.dtype == np.float32)
+    kind = d.one_of((TensorProto.FLOAT16, TensorProto.BFLOAT16))
+    d.rough = True
+    try:
+        y = d.add("Cast", x, keep=False, to=kind)
+        for _ in range(d.integer(1, 2)):
+            op = d.one_of(("Exp", "Tanh", "Sin", "Cos", "Sqrt", "Log", "Neg", "Abs", "Relu"))
+            if d.chance(0.4):
+                other = d.add("Cast", d.constant(d.numbers((1,), np.float32)), keep=False, to=kind)
+                y = d.add(d.one_of(("Add", "Mul", "Sub", "Div")), y, other, keep=False)
+            else:
+                y = d.add(op, y, keep=False)
+        d.add("Cast", y, to=d.one_of((TensorProto.FLOAT, TensorProto.DOUBLE)))
+    finally:
+        d.rough = False
+
+
 PATTERNS = (
+    narrow_chain,
     conv_block, conv_block, linear, linear, layer_norm, softmax, attention, attention, rotary, shuffle, shapes, shapes,
 )  # fmt: skip

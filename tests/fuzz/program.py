@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, printer
@@ -18,6 +19,7 @@ Array = npt.NDArray[Any]
 OPSET = 20
 IR_VERSION = 9
 ML = "ai.onnx.ml"
+HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 OPSETS = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, 3)]
 
 
@@ -92,6 +94,11 @@ def prefix_of(position: int, count: int) -> str:
 def element(dtype: np.dtype[Any]) -> TensorProto.DataType:
     """ONNX's number of a numpy type."""
     return helper.np_dtype_to_tensor_dtype(dtype)
+
+
+def is_float(array: Array) -> bool:
+    """Whether elements are floats, bf16 among them."""
+    return array.dtype.kind == "f" or array.dtype in HALVES
 
 
 def describe(program: Program, why: str) -> str:

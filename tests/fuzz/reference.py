@@ -15,10 +15,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from onnx import ModelProto, NodeProto, helper
 from onnx.reference import ReferenceEvaluator
-from tests.fuzz.program import IR_VERSION, OPSETS, Array, Program, element
+from tests.fuzz.program import (
+    HALVES,
+    IR_VERSION,
+    OPSETS,
+    Array,
+    Program,
+    element,
+    is_float,
+)
+from tests.fuzz.resized import resized
 
 # Results are operands, or parts of them: no rounding.
 EXACT = frozenset(
@@ -97,6 +107,8 @@ NEAR_ONE = frozenset(["Celu", "Elu", "LogSoftmax", "Selu"])
 DIVIDES = frozenset(["Div", "Pow", "Reciprocal"])
 # onnx.reference computes these in f64 with constants or results of f32.
 SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
+# Of f16 and bf16, these are computed in f32 and rounded once.
+ROUNDED_ONCE = frozenset(["Add", "Cos", "Div", "Exp", "Log", "Mul", "Sin", "Sqrt", "Sub", "Tanh"])
 FACTOR = 32.0  # of a bound is what an answer may be off by
 DIVISORS = {"Div": 1, "Reciprocal": 0}
 _JUMP_FACTOR = 64.0
@@ -156,6 +168,10 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                     bounds, base, _run(evaluator, node, moved), strict=True
                 ):
                     np.maximum(bound, _distance(before, after), out=bound)
+        if op in ROUNDED_ONCE and arrays[0].dtype in HALVES:
+            bounds = [bound / FACTOR for bound in bounds]
+        if op == "Cast" and arrays[0].dtype in HALVES and is_float(base[0]):
+            bounds = bounds if operands[0].bound is None else [operands[0].bound]
         for others in _other_divisors(op, operands):
             bounds = [
                 np.maximum(bound, _distance(*both))
@@ -226,9 +242,12 @@ def _op_of(node: NodeProto) -> str:
 
 
 def _rounded(op: str, array: Array, bound: Array) -> Value:
-    if array.dtype.kind != "f":
+    if not is_float(array):
         return Value(array, bound if bound.any() else None, computed=True)
-    if op not in EXACT and op not in JUMPS:
+    if op in ROUNDED_ONCE and array.dtype in HALVES:
+        size = np.abs(array.astype(np.float64))
+        bound = bound + (2 * _epsilon(array) * size + _tiny(op, array)) / FACTOR
+    elif op not in EXACT and op not in JUMPS:
         finite = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
         bound = bound + _OWN_ROUNDING_ULPS * _own_epsilon(op, array) * finite + _tiny(op, array)
     return Value(array, bound if bound.any() else None, computed=True)
@@ -236,12 +255,14 @@ def _rounded(op: str, array: Array, bound: Array) -> Value:
 
 def _amount(op: str, operand: Value) -> Array | None:
     """How far to move an operand."""
-    if operand.array.dtype.kind != "f" or operand.array.size == 0:
+    if not is_float(operand.array) or operand.array.size == 0:
         return None
     if op in JUMPS:
         return None if operand.bound is None else _JUMP_FACTOR * operand.bound
     if op in EXACT:
         return operand.bound
+    if op in ROUNDED_ONCE and operand.array.dtype in HALVES:
+        return None if operand.bound is None else FACTOR * operand.bound
     own = _epsilon(operand.array) * np.abs(operand.array.astype(np.float64))
     return own if operand.bound is None else np.maximum(own, operand.bound)
 
@@ -252,7 +273,7 @@ def _other_divisors(op: str, operands: Sequence[Value]) -> Iterator[list[Array]]
     if op in DIVIDES and any(_has_zeros(operand) for operand in operands):
         yield [_zeros_turned(operand) for operand in operands]
     divisor = operands[DIVISORS[op]] if op in DIVISORS else None
-    if divisor is not None and divisor.bound is not None and divisor.array.dtype.kind == "f":
+    if divisor is not None and divisor.bound is not None and is_float(divisor.array):
         is_near = np.abs(divisor.array) <= FACTOR * divisor.bound
         arrays = [operand.array for operand in operands]
         arrays[DIVISORS[op]] = np.where(is_near, np.zeros_like(divisor.array), divisor.array)
@@ -261,7 +282,7 @@ def _other_divisors(op: str, operands: Sequence[Value]) -> Iterator[list[Array]]
 
 
 def _has_zeros(operand: Value) -> bool:
-    return operand.computed and operand.array.dtype.kind == "f" and not operand.array.all()
+    return operand.computed and is_float(operand.array) and not operand.array.all()
 
 
 def _zeros_turned(operand: Value) -> Array:
@@ -294,7 +315,7 @@ def _distance(before: Array, after: Array) -> Array:
 
 
 def _epsilon(array: Array) -> float:
-    return float(np.finfo(array.dtype).eps) / 2
+    return float(_limits(array.dtype).eps) / 2
 
 
 def _own_epsilon(op: str, array: Array) -> float:
@@ -303,7 +324,12 @@ def _own_epsilon(op: str, array: Array) -> float:
 
 def _tiny(op: str, array: Array) -> float:
     dtype = np.dtype(np.float32) if op in SINGLE else array.dtype
-    return float(np.finfo(dtype).smallest_subnormal)
+    return float(_limits(dtype).smallest_subnormal)
+
+
+def _limits(dtype: np.dtype[Any]) -> Any:
+    found: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]  # half typed
+    return found
 
 
 def _quotients(arrays: Sequence[Array]) -> Array:
@@ -353,7 +379,7 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
             raise UndefinedError("an index out of range, which numpy may wrap around")
     if node.op_type == "BitShift" and (arrays[1] >= arrays[0].dtype.itemsize * 8).any():
         raise UndefinedError("a shift by the whole width")
-    if node.op_type == "Cast" and arrays[0].dtype.kind == "f":
+    if node.op_type == "Cast" and is_float(arrays[0]):
         target = helper.tensor_dtype_to_np_dtype(node.attribute[0].i)
         wide = arrays[0].astype(np.float64)
         if target == np.uint32 and not ((wide > -(2.0**31)) & (wide < 2.0**32)).all():
@@ -388,6 +414,8 @@ def _model(node: NodeProto, arrays: Sequence[Array]) -> ModelProto:
 
 
 def _run(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> list[Array]:
+    if node.op_type == "Resize":
+        return [resized(node, arrays)]
     feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     results = [np.asarray(result) for result in evaluator.run(None, feeds)]
     if node.op_type != "ReduceLogSumExp" or not np.isinf(arrays[0]).any():

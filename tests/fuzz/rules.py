@@ -27,15 +27,23 @@ In: results, values with bounds. Out: the first difference as text. Not done her
 11. *ReduceLogSumExp of infinities alone.* Inf where one of them is positive, else -inf: the logarithm of
     the sum of exponentials. The reference subtracts an infinity from itself and gives NaN
     (``reference._of_infinities``).
+12. *Resize* is exact (``resized``): places are fractions of sizes; scales mean the decimals that
+    were rounded to f32 (docs/decisions/0051). The reference divides by a quotient that was rounded,
+    and by the f32 as it is: where a place is whole or a half, and where a size is, it takes the
+    neighbour. PyTorch and ONNX Runtime, in f32, do so elsewhere, and agree with exact arithmetic on
+    every size, and nearly every element, on which they agree with each other.
+13. *Narrow types.* f16 and bf16 are off by one unit in the last place where one rounding makes
+    them; a Cast to a wider type gives a number of the narrow one, in every bit
+    (``narrow_problem``).
 Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from tests.fuzz.program import Array
+from tests.fuzz.program import HALVES, Array, Program, is_float
 from tests.fuzz.reference import FACTOR, Value
 
 _SIZES_DIFFER = ("does not broadcast to", "cannot reshape", "a slice leaves its axis")
@@ -50,6 +58,17 @@ def is_refused_for_sizes(answers: Sequence[object]) -> bool:
         and texts[0].startswith("InputError")
         and any(word in texts[0] for word in _SIZES_DIFFER)
     )
+
+
+def narrow_problem(program: Program, values: Mapping[str, Value], output: str, got: Array) -> str:
+    """Rule 13: what is no number of the type from which an output is cast; empty for none."""
+    maker = next((node for node in program.nodes if output in node.output), None)
+    narrow = values[maker.input[0]].array.dtype if maker and maker.op_type == "Cast" else None
+    if narrow not in HALVES or not is_float(got):
+        return ""
+    with np.errstate(all="ignore"):
+        is_lost = (got.astype(narrow).astype(got.dtype) != got) & ~np.isnan(got)
+    return f"{int(is_lost.sum())} are no numbers of {narrow}" if is_lost.any() else ""
 
 
 def difference(got: Array, want: Value, *, reshaped: bool = False) -> str:
@@ -68,7 +87,7 @@ def difference(got: Array, want: Value, *, reshaped: bool = False) -> str:
     with np.errstate(all="ignore"):
         wide, right = got.astype(np.float64), expected.astype(np.float64)
         same = (got == expected) | (np.isnan(wide) & np.isnan(right))
-        if expected.dtype.kind == "f" and want.bound is not None:
+        if is_float(expected) and want.bound is not None:
             same |= np.abs(wide - right) <= FACTOR * want.bound
             same |= np.isinf(want.bound)
     if same.all():

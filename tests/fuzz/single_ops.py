@@ -57,6 +57,13 @@ _CURVES = [
 _POSITIVE = ("Log", "Sqrt", "Reciprocal", "Acosh")
 _WITHIN_ONE = ("Asin", "Acos", "Atanh")
 _ALPHA = ("Elu", "LeakyRelu", "Celu", "ThresholdedRelu")
+_COORDINATES = (
+    "align_corners",
+    "asymmetric",
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+)
 _CASTS = (
     "float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool",
 )  # fmt: skip
@@ -723,20 +730,32 @@ def channel_norm(d: Drawing) -> None:
 
 
 def resize(d: Drawing) -> None:
-    """Nearest and linear, by factors."""
-    x = d.pick(lambda array: array.dtype == np.float32 and array.ndim == 4 and array.size > 0)
-    scales = d.constant(
-        np.array([1, 1, d.one_of((2.0, 1.5, 0.5)), d.one_of((2.0, 3.0))], np.float32)
+    """To any size, those among them whose quotients are whole, and by decimals."""
+    x = d.pick(
+        lambda array: array.dtype in (np.float32, np.uint8) and array.ndim > 1 and array.size > 0
     )
-    how = d.one_of(("half_pixel", "asymmetric", "align_corners"))
+    rank, (high, wide) = d.array(x).ndim, d.shape(x)[-2:]
+    mode = "nearest" if d.array(x).dtype == np.uint8 or d.chance(0.6) else "linear"
+    targets: tuple[str, ...] = ("", d.ints(*d.shape(x)[:-2], d.integer(1, 20), _new_size(d, wide)))
+    if d.chance(0.5):
+        scales = [
+            d.integer(max(100 // size, 30), 250) / d.one_of((10, 100, 100)) for size in (high, wide)
+        ]
+        targets = (d.constant(np.array([*[1] * (rank - 2), *scales], np.float32)),)
     d.add(
         "Resize",
         x,
         "",
-        scales,
-        mode=d.one_of(("nearest", "linear")),
-        coordinate_transformation_mode=how,
+        *targets,
+        mode=mode,
+        coordinate_transformation_mode=d.one_of(_COORDINATES),
+        nearest_mode=d.one_of(("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")),
     )
+
+
+def _new_size(d: Drawing, size: int) -> int:
+    """One that has a common factor with a size, as often as any."""
+    return d.integer(1, 20) * d.one_of((1, max(size // 2, 1))) % 61 or 1
 
 
 EDGES = (edge_cast, edge_power, edge_range, edge_unique)
