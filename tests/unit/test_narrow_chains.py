@@ -124,6 +124,7 @@ def check(found: dict[str, Array], dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("target", ["native", "x86-64-v2"])
+@pytest.mark.sweep(2)
 def test_on_the_host(dtype: str, target: str, tmp_path: Path) -> None:
     """aot, vm and the loader in C, with and without instructions for halves."""
     ingot.compile(chains(dtype), targets=[target]).save(tmp_path / "m")
@@ -157,6 +158,7 @@ def test_on_devices(dtype: str, kind: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.sweep(2)
 def test_as_c_source(dtype: str, tmp_path: Path) -> None:
     """As a model in C."""
     onnx.save(chains(dtype), tmp_path / "m.onnx")
@@ -164,6 +166,7 @@ def test_as_c_source(dtype: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.sweep(2)
 def test_check_and_selftest_pass(dtype: str, tmp_path: Path) -> None:
     """The interpreter of the graph, which rounds every value, agrees; a bundle proves itself."""
     onnx.save(chains(dtype), tmp_path / "m.onnx")
