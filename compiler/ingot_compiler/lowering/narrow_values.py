@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from ingot_compiler.lowering.fused import Group
 
-_HALVES = ("f16", "bf16")
+HALVES = ("f16", "bf16")
 # What these give of numbers of a type is a number of that type.
-_CLOSED = frozenset(
+CLOSED = frozenset(
     (
         "abs", "cast", "ceil", "floor", "gather", "gather_elements", "gather_nd", "literal",
         "max", "min", "neg", "pad", "relu", "round", "select", "sign",
@@ -49,8 +49,8 @@ def _narrow(group: Group) -> Iterator[tuple[int, int, int]]:
         read = [value for value in dict.fromkeys(node.operands) if value in makers]
         yield from ((value, makers[value], position) for value in read)
         inner = [value for value in read if _is_one(group, makers[value], position)]
-        if node.op not in _CLOSED or (inner and node.op != "cast"):
-            halves = (result for result in node.results if types[result].dtype in _HALVES)
+        if node.op not in CLOSED or (inner and node.op != "cast"):
+            halves = (result for result in node.results if types[result].dtype in HALVES)
             makers.update(dict.fromkeys(halves, position))
 
 
