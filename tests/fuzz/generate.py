@@ -30,8 +30,10 @@ _OUTPUTS_MAX = 4
 SYMBOL_SIZES = (0, 1, 2, 3, 5, 8, 17)
 _LINEAR = frozenset(
     (
-        "Add", "AveragePool", "Concat", "Conv", "ConvTranspose", "CumSum", "DepthToSpace", "Einsum", "Expand", "Flatten", "Gather",
-        "Gemm", "GlobalAveragePool", "Identity", "MatMul", "Neg", "Pad", "ReduceMean", "ReduceSum", "Reshape", "Slice", "SpaceToDepth",
+        "Add", "AveragePool", "Concat", "Conv", "ConvTranspose", "CumSum",
+        "DepthToSpace", "Einsum", "Expand", "Flatten", "Gather",
+        "Gemm", "GlobalAveragePool", "Identity", "MatMul", "Neg", "Pad",
+        "ReduceMean", "ReduceSum", "Reshape", "Slice", "SpaceToDepth",
         "Split", "Squeeze", "Sub", "Sum", "Tile", "Transpose", "Unsqueeze",
     )
 )  # fmt: skip

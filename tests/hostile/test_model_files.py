@@ -138,7 +138,7 @@ def test_symbolic_links_are_refused(tmp_path: Path) -> None:
 
 
 def _cached(folder: Path, name: str, content: bytes) -> Path:
-    """A file of Hugging Face's cache: a blob called by its digest, and a link to it in a snapshot."""
+    """A file of Hugging Face's cache: a blob called by its digest, a link to it in a snapshot."""
     blob = folder / "blobs" / hashlib.sha256(content).hexdigest()
     blob.parent.mkdir(parents=True, exist_ok=True)
     blob.write_bytes(content)
@@ -177,8 +177,10 @@ def test_a_link_to_a_file_of_the_same_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        "../../secret", "../../blobs/secret", "../../blobs/../secret", "../../../other/blobs/" + "0" * 64,
-        "../../blobs/" + "1" * 64, "../../blobs/" + "2" * 64, "folder/" + "0" * 64, "../abcd/file", "{root}/model/blobs/" + "0" * 64,
+        "../../secret", "../../blobs/secret", "../../blobs/../secret",
+        "../../../other/blobs/" + "0" * 64,
+        "../../blobs/" + "1" * 64, "../../blobs/" + "2" * 64, "folder/" + "0" * 64, "../abcd/file",
+        "{root}/model/blobs/" + "0" * 64,
     ],
 )  # fmt: skip
 def test_links_that_lead_elsewhere(tmp_path: Path, target: str) -> None:

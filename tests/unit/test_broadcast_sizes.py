@@ -61,7 +61,11 @@ class Meeting:
         return feed
 
 
-_OUTPUTS = {"Shape": "i", "Size": "i", "Equal": "b", "Less": "b", "GreaterOrEqual": "b", "ConstantOfShape": "f", "Expand": "f"}  # fmt: skip
+_OUTPUTS = {
+    **dict.fromkeys(("Shape", "Size"), "i"),
+    **dict.fromkeys(("Equal", "Less", "GreaterOrEqual"), "b"),
+    **dict.fromkeys(("ConstantOfShape", "Expand"), "f"),
+}
 
 
 def _of(op: str, dtypes: str = "ff") -> Meeting:
@@ -72,7 +76,8 @@ def _of(op: str, dtypes: str = "ff") -> Meeting:
 _MATRICES: Shapes = {"a": ("n", 2, 3), "b": ("m", 3, 2)}
 _SUM = node("Add", "a b", "c")
 MEETINGS = {
-    **{op: _of(op) for op in ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Equal", "Less", "GreaterOrEqual")},
+    **{op: _of(op) for op in ("Add", "Sub", "Mul", "Div", "Pow", "Mod")},
+    **{op: _of(op) for op in ("Equal", "Less", "GreaterOrEqual")},
     **{op: _of(op, "bb") for op in ("And", "Or", "Xor")},
     **{op: _of(op, "ii") for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     **{f"{op} of 3": _of(op, "fff") for op in ("Max", "Min", "Sum")},
@@ -88,7 +93,8 @@ MEETINGS = {
     "Size": Meeting([_SUM, node("Size", "c", "y")]),
     "ConstantOfShape": Meeting([_SUM, node("Shape", "c", "s"), node("ConstantOfShape", "s", "y")]),
     "Expand of a sum's shape": Meeting(
-        [_SUM, node("Shape", "c", "s"), node("Expand", "one s", "y")], constants={"one": np.ones((1, 2), np.float32)}
+        [_SUM, node("Shape", "c", "s"), node("Expand", "one s", "y")],
+        constants={"one": np.ones((1, 2), np.float32)}
     ),
     "a sum behind a sum": Meeting([_SUM, node("Mul", "c a", "y")]),
     "a sum, summed up": Meeting([_SUM, node("ReduceSum", "c", "y", keepdims=0)]),
@@ -97,7 +103,10 @@ MEETINGS = {
         [_SUM, node("Transpose", "c", "t"), node("MatMul", "c t", "y")]
     ),
     "one size in two spellings": Meeting(
-        [node("Shape", "a", "s"), node("Max", "s ones", "t"), node("Expand", "one t", "c"), node("Add", "a c", "y")],
+        [
+            node("Shape", "a", "s"), node("Max", "s ones", "t"), node("Expand", "one t", "c"),
+            node("Add", "a c", "y"),
+        ],
         constants={"ones": np.ones(2, np.int64), "one": np.ones((1, 2), np.float32)},
         dtypes="f", shapes={"a": ("n", 2)},
     ),

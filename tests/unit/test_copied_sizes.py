@@ -110,8 +110,8 @@ def test_a_size_of_0_is_that_of_the_operand(
 
 
 def test_sizes_that_only_split_have_no_condition(tmp_path: Path) -> None:
-    """Nothing is asked at run time of what every model with open lengths does: rows of all sentences
-    go back to sentences."""
+    """Nothing is asked at run time of what every model with open lengths does: rows of all
+    sentences go back to sentences."""
     nodes = [
         node("Shape", "ids", "s"),
         node("Concat", "s last", "wanted", axis=0),

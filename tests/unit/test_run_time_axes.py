@@ -31,8 +31,8 @@ def _model(op: str, **attributes: int) -> ModelProto:
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("noop", [0, 1])
 def test_any_number_of_axes(op: str, noop: int, tmp_path: Path) -> None:
-    """Every set of axes, counted from the front or the end, none among them: all then, or, where the
-    model says so, no axis."""
+    """Every set of axes, counted from the front or the end, none among them: all then, or, where
+    the model says so, no axis."""
     model = _model(op, keepdims=1, noop_with_empty_axes=noop)
     path = tmp_path / "m.ingot"
     ingot.compile(model).save(path)

@@ -35,7 +35,7 @@ def _triples() -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("size", ["n", 5])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_extremes_mean_to_the_end(size: int | str, axis: int, tmp_path: Path) -> None:
-    """All of them in one model, on the outer and the inner axis: what numpy gives for every size."""
+    """All of them in one model, on the outer and inner axis: what numpy gives for every size."""
     nodes, constants = list[NodeProto](), {"axes": np.array([axis])}
     triples = _triples()
     numbers = {name for triple in triples for name in triple}

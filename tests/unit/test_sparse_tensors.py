@@ -18,7 +18,8 @@ from ingot_compiler.ir.errors import LimitError, ModelError
 
 AGREES = Outcome("agrees")
 DTYPES = [
-    "float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "int32", "int64", "uint32", "uint64", "bool", "int4", "uint4",
+    "float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16",
+    "int32", "int64", "uint32", "uint64", "bool", "int4", "uint4",
 ]  # fmt: skip
 
 

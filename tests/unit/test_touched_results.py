@@ -104,14 +104,23 @@ OTHERS = [
     Linear("MatMul", (33, 40), (40, 70)),
     Linear("MatMul", (17, 40), (40, 33), None, np.float16),
     Linear("MatMul", (64, 768), (768, 128)),
-    Linear("AveragePool", (2, 7, 6), (), {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 1, 1, 0]}),
-    Linear("AveragePool", (2, 7, 6), (), {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1}),
+    Linear(
+        "AveragePool", (2, 7, 6), (),
+        {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 1, 1, 0]},
+    ),
+    Linear(
+        "AveragePool", (2, 7, 6), (),
+        {"kernel_shape": [3, 3], "pads": [1] * 4, "count_include_pad": 1},
+    ),
     Linear("GlobalAveragePool", (3, 5, 5)),
     Linear("ReduceSum", (4, 6, 3), (), {"keepdims": 0}, more={"axes": np.array([2])}),
     Linear("ReduceMean", (4, 6, 3), (), None, more={"axes": np.array([1, 3])}),
     Linear("CumSum", (5, 9), (), {"reverse": 1}, more={"axis": np.array(2)}),
     Linear("Col2Im", (12, 20), more={"size": np.array([6, 5]), "block": np.array([2, 2])}),
-    Linear("Col2Im", (27, 16), (), {"pads": [1] * 4, "strides": [2, 2]}, more={"size": np.array([7, 7]), "block": np.array([3, 3])}),
+    Linear(
+        "Col2Im", (27, 16), (), {"pads": [1] * 4, "strides": [2, 2]},
+        more={"size": np.array([7, 7]), "block": np.array([3, 3])},
+    ),
     Linear("Pad", (2, 5), (), {"mode": "reflect"}, more={"pads": np.array([0, 0, 2, 0, 0, 3])}),
     Linear("Einsum", (4, 5), (5, 4, 3), {"equation": "bij,jik->bik"}),
 ]  # fmt: skip
