@@ -50,10 +50,14 @@ OBEYED = {
         """kernel @k(%a: T) -> T { neg(%a) } buffers (A: T, B: T)
         def @main(%x@H: T) -> T { neg(on_device(@k(%x), C)) }""",
         """kernel @k(%a: T) -> T { neg(%a) } buffers (A: T, B: T)
-        def @main(%x@H: T)@G -> T { neg(device_copy(fixed(@k(device_copy(%x, H -> C)), C), C -> G)) }""",
+        def @main(%x@H: T)@G -> T {
+          neg(device_copy(fixed(@k(device_copy(%x, H -> C)), C), C -> G))
+        }""",
     ),
     "a call of which an item is read": (
-        "def @main(%x@G: f32[2, 5]) -> f32[1, 5] { neg(on_device(split(%x) {axis=0, parts=2}, C).0) }",
+        """def @main(%x@G: f32[2, 5]) -> f32[1, 5] {
+          neg(on_device(split(%x) {axis=0, parts=2}, C).0)
+        }""",
         """def @main(%x@G: f32[2, 5])@G -> f32[1, 5] {
           neg(device_copy(fixed(split(device_copy(%x, G -> C)) {axis=0, parts=2}.0, C), C -> G))
         }""",
@@ -187,14 +191,17 @@ def test_shapes_are_read_where_they_are(name: str) -> None:
 OPEN_TABLES = {
     "a kind": ('device "A" type "cuda"', VirtualDevice("cuda", 0)),
     "a kind and an id": ('device "A" id 3 type "opencl"', VirtualDevice("opencl", 3)),
-    "a kind and a target": ('device "A" type "cuda" target "cuda:sm_90"', VirtualDevice("cuda", 0, "cuda:sm_90")),
+    "a kind and a target": (
+        'device "A" type "cuda" target "cuda:sm_90"', VirtualDevice("cuda", 0, "cuda:sm_90")
+    ),
     "a kind and a scope": ('device "A" type "cpu" scope "s"', VirtualDevice("cpu", 0, "", "s")),
     "a kind that another device has": (
         'device "B" id 4 type "cpu" target "cpu:x86-64-v3"\ndevice "A" type "cpu"',
         VirtualDevice("cpu", 4, "cpu:x86-64-v3"),
     ),
     "a kind whose first id is taken": (
-        'device "A" type "cuda" target "cuda:sm_90"\ndevice "B" id 0 type "cuda" target "cuda:sm_80"',
+        """device "A" type "cuda" target "cuda:sm_90"
+        device "B" id 0 type "cuda" target "cuda:sm_80\"""",
         VirtualDevice("cuda", 1, "cuda:sm_90"),
     ),
     "an id among entries without targets": (

@@ -1,7 +1,7 @@
 """Memory scopes of a kernel: what its buffers ask for, and a kernel whose buffers take others.
 
-In: a kernel. Out: one scope for each parameter and for the result; a kernel with given scopes; where
-a kernel reads an operand. Not done here: which scopes are wanted (the planner).
+In: a kernel. Out: one scope for each parameter and for the result; a kernel with given scopes;
+where a kernel reads an operand. Not done here: which scopes are wanted (the planner).
 """
 
 from __future__ import annotations

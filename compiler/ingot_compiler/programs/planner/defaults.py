@@ -2,9 +2,9 @@
 
 In: a solved network. Out: the same with every cell decided. Not done here: constraints.
 
-Shapes first, then from the outside inwards: the result of a function takes the default device, its other parameters
-the device of its result; the same for each call of an operator or a function; the variable of a
-``let`` takes the device of the whole, before its value is looked at.
+Shapes first, then from the outside inwards: the result of a function takes the default device, its
+other parameters the device of its result; the same for each call of an operator or a function; the
+variable of a ``let`` takes the device of the whole, before its value is looked at.
 """
 
 from __future__ import annotations
