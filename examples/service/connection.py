@@ -27,7 +27,7 @@ class Connection(H11Protocol):
         super().__init__(*arguments, **more)
         self._seconds = Settings.from_environment().timeout_seconds
         self._application, self.app = self.app, self._timed
-        self._deadline, self._is_busy = 0.0, False
+        self._deadline, self._is_busy, self._has_answered = 0.0, False, False
         self._timer: asyncio.TimerHandle | None = None
 
     async def _timed(self, scope: Any, receive: Any, send: Any) -> None:
@@ -50,7 +50,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Be ready for the next request; the answer may still be on its way."""
-        self._is_busy = False
+        self._is_busy, self._has_answered = False, True
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -68,6 +68,5 @@ class Connection(H11Protocol):
 
     def _end(self) -> None:
         """Cut the connection off, unless it waits for another request."""
-        is_new = self.cycle is None
-        if is_new or self._is_busy or self.transport.get_write_buffer_size():
+        if not self._has_answered or self._is_busy or self.transport.get_write_buffer_size():
             self.transport.abort()

@@ -4,6 +4,7 @@ Ingot."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -59,11 +60,11 @@ def assert_told(made: onnx.ModelProto) -> str:
     ("Conv", {}), ("Conv", {"group": 2}), ("Conv", {"auto_pad": "SAME_UPPER"}), ("Conv", {"kernel_shape": [3, 3]}),
     ("ConvTranspose", {}), ("ConvTranspose", {"kernel_shape": [3, 3]}),
 ])  # fmt: skip
-def test_open_weights(op: str, options: dict[str, object], channels: Sizes, taps: Sizes) -> None:
+def test_open_weights(op: str, options: dict[str, Any], channels: Sizes, taps: Sizes) -> None:
     """Weights of a call in any size: where a kernel cannot be laid out, the node is named, with what
     would fix its taps."""
     node = helper.make_node(op, ["x", "w"], ["y"], name="odd", **options)
-    made = model(node, x=[1, 4 * int(str(options.get("group", 1))), 8, 8], w=[*channels, *taps])
+    made = model(node, x=[1, 4 * options.get("group", 1), 8, 8], w=[*channels, *taps])
     told = assert_told(made)
     is_open = any(isinstance(size, str) for size in taps) and "kernel_shape" not in options
     if op == "Conv" and is_open:

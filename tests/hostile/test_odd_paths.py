@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from tests.unit.build_harness import TARGET, chain, make_cache
 
@@ -166,7 +165,7 @@ def test_an_installation_with_odd_names(
 ) -> None:
     """Files of any name in the folder, also as what is current, are nobody's numbers."""
     model = tmp_path / "a.onnx"
-    onnx.save(chain([8, 16]), str(model))
+    model.write_bytes(chain([8, 16]).SerializeToString())
     bundle = str(tmp_path / "a.ingot")
     assert main(["compile", str(model), "-o", bundle, "--target", TARGET]) == 0
     folder = tmp_path / "installed"

@@ -69,7 +69,7 @@ class Client:
     def __init__(self, app: App, body: bytes = b"", route: str = "POST /run") -> None:
         self.sent: list[Event] = []
         self.left = asyncio.Event()
-        self._events: list[Event] = [
+        self.events: list[Event] = [
             {"type": "http.request", "body": body[:100], "more_body": True},
             {"type": "http.request", "body": body[100:], "more_body": False},
         ]
@@ -79,8 +79,8 @@ class Client:
         self.task = asyncio.ensure_future(app(scope, self._receive, self._send))
 
     async def _receive(self) -> Event:
-        if self._events:
-            return self._events.pop(0)
+        if self.events:
+            return self.events.pop(0)
         await self.left.wait()
         return {"type": "http.disconnect"}
 
@@ -211,8 +211,8 @@ def test_a_body_that_does_not_arrive(bundle: Path, sent: int) -> None:
 
     async def main() -> tuple[int, bytes]:
         slow = Client(app, npz(x=X))
-        parts = slow._events[: sent // 100]  # what it has sent
-        slow._events = [*parts, *([{**slow._events[0], "body": b"x" * 7}] if sent % 100 else [])]
+        parts = slow.events[: sent // 100]  # what it has sent
+        slow.events = [*parts, *([{**slow.events[0], "body": b"x" * 7}] if sent % 100 else [])]
         return await slow.answer()
 
     status, body = asyncio.run(main())
@@ -261,7 +261,7 @@ def test_answers_are_not_held_back() -> None:
         duplicate = socket.fromfd(listening.fileno(), socket.AF_UNIX, socket.SOCK_STREAM)
         for each in (listening, duplicate):
             with socket.create_connection(listening.getsockname()):
-                accepted = each._accept()[0]  # type: ignore[attr-defined]
+                accepted: int = cast("Any", each)._accept()[0]
                 with socket.socket(fileno=accepted) as connection:
                     assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         duplicate.close()
