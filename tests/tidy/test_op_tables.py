@@ -38,6 +38,7 @@ REGISTRIES = {
     "passes/fuse_layer_norm.py": "where patterns of a pass end",
     "passes/integer_products.py": "where patterns of a pass end",
     "passes/rows_of_scatter.py": "where patterns of a pass end",
+    "passes/scale_once.py": "where patterns of a pass end",
     "placement/op_work.py": "operations of a product",
 }
 REST = {

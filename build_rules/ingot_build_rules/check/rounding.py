@@ -23,7 +23,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
-from ingot_compiler.lowering.narrow_values import CLOSED, HALVES
+from ingot_compiler.lowering.narrow_values import HALVES, is_closed
 from ingot_runtime.lazy_dataclass import dataclass
 
 # What a right kernel may be off by, by the largest magnitude that it stores: a few roundings of
@@ -57,7 +57,7 @@ def _is_exact(graph: Graph, node: Node, *, joined: bool) -> bool:
     traits = OPS_BY_NAME[node.op].traits
     # Between the ops that one node of a file became, and inside sums, kernels round no half.
     halves = any(graph.types[value].dtype in HALVES for value in node.results)
-    if halves and not traits & (_EXACT & ~Trait.EXACT) and node.op not in CLOSED:
+    if halves and not traits & (_EXACT & ~Trait.EXACT) and not is_closed(node.op):
         return False
     if joined and Trait.ELEMENTWISE in traits:
         return False

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _note_foreign(loaded: LoadedProject) -> None:
     """Say where the cache has results that count as absent, such as one that CI has restored."""
     from ingot_artifacts.store.cache import Cache
-    from ingot_artifacts.store.seal_names import foreign_of
+    from ingot_artifacts.store.foreign_records import foreign_of
     from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 
     folder = project_cache_folder(loaded, None, allow_outside=True)

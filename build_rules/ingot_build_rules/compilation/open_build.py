@@ -15,8 +15,8 @@ from dataclasses import field, replace
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.folder_layer import open_layer
+from ingot_artifacts.store.foreign_records import foreign_lines
 from ingot_artifacts.store.layout import versioned
-from ingot_artifacts.store.seal_names import foreign_lines
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.compilation.limit_keeper import LimitKeeper
 from ingot_build_rules.compilation.own_code import (

@@ -26,6 +26,9 @@ class Trait(Flag):
     round once."""
     EXACT_ON_INTEGERS = auto()
     """As ``EXACT``, of integers and booleans alone (the order of a float sum is numpy's)."""
+    CLOSED = auto()
+    """Of floats of the result's type it gives floats of that type without rounding, or rounds to
+    it itself. So does every op that has ``MOVEMENT`` or ``INDEXED``."""
     DIVIDES = auto()
     """Of integers, what a divisor of 0 gives is nobody's promise."""
     STEP = auto()

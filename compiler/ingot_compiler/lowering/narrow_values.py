@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.fused import Group
 
 HALVES = ("f16", "bf16")
-# What these give of numbers of a type is a number of that type.
-CLOSED = frozenset(
-    (
-        "abs", "cast", "ceil", "floor", "gather", "gather_elements", "gather_nd", "literal",
-        "max", "min", "neg", "pad", "relu", "round", "select", "sign",
-    )
-)  # fmt: skip
+_CLOSED = Trait.CLOSED | Trait.MOVEMENT | Trait.INDEXED
+
+
+def is_closed(op: OpName) -> bool:
+    """Whether what an op gives of numbers of a type is a number of that type."""
+    known = OPS_BY_NAME.get(op)  # a halo is no op of a graph
+    return known is not None and bool(known.traits & _CLOSED)
 
 
 def rounded_values(group: Group) -> frozenset[int]:
@@ -49,7 +52,7 @@ def _narrow(group: Group) -> Iterator[tuple[int, int, int]]:
         read = [value for value in dict.fromkeys(node.operands) if value in makers]
         yield from ((value, makers[value], position) for value in read)
         inner = [value for value in read if _is_one(group, makers[value], position)]
-        if node.op not in CLOSED or (inner and node.op != "cast"):
+        if not is_closed(node.op) or (inner and node.op != "cast"):
             halves = (result for result in node.results if types[result].dtype in HALVES)
             makers.update(dict.fromkeys(halves, position))
 

@@ -12,4 +12,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, unary
 
-OP = CoreOp("abs", unary(NUMBERS), directly(np.absolute), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "abs",
+    unary(NUMBERS),
+    directly(np.absolute),
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.EXACT,
+)

@@ -44,5 +44,5 @@ OP = CoreOp(
     "cast",
     _infer,
     _reference,
-    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ALL | Trait.EXACT | Trait.CHEAP,
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.DENSE_OF_ALL | Trait.EXACT | Trait.CHEAP,
 )

@@ -14,5 +14,8 @@ from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
 OP = CoreOp(
-    "ceil", unary(FLOATS), directly(np.ceil), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+    "ceil",
+    unary(FLOATS),
+    directly(np.ceil),
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.EXACT | Trait.STEP,
 )

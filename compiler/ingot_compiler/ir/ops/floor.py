@@ -14,5 +14,8 @@ from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
 OP = CoreOp(
-    "floor", unary(FLOATS), directly(np.floor), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+    "floor",
+    unary(FLOATS),
+    directly(np.floor),
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.EXACT | Trait.STEP,
 )

@@ -77,4 +77,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
         )
 
 
-OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE | Trait.CHEAP)
+OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE | Trait.CLOSED | Trait.CHEAP)

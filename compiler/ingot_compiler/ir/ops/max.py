@@ -17,5 +17,5 @@ OP = CoreOp(
     "max",
     binary(ANY),
     directly(np.maximum),
-    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.COMMUTATIVE | Trait.EXACT,
 )

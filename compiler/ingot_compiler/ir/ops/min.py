@@ -17,5 +17,5 @@ OP = CoreOp(
     "min",
     binary(ANY),
     directly(np.minimum),
-    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.COMMUTATIVE | Trait.EXACT,
 )

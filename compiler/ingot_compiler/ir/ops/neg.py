@@ -16,5 +16,5 @@ OP = CoreOp(
     "neg",
     unary(NUMBERS),
     directly(np.negative),
-    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_ALL | Trait.EXACT,
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.DENSE_OF_ALL | Trait.EXACT,
 )

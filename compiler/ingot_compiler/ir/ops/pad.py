@@ -71,4 +71,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     )
 
 
-OP = CoreOp("pad", _infer, _reference, traits=Trait.CODES)
+OP = CoreOp("pad", _infer, _reference, traits=Trait.CODES | Trait.CLOSED)

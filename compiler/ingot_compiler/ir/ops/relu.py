@@ -17,4 +17,6 @@ def _relu(x: Array) -> Array:
     return np.asarray(np.maximum(x, x.dtype.type(0)))
 
 
-OP = CoreOp("relu", unary(NUMBERS), directly(_relu), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "relu", unary(NUMBERS), directly(_relu), traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.EXACT
+)

@@ -14,5 +14,8 @@ from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
 OP = CoreOp(
-    "round", unary(FLOATS), directly(np.rint), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+    "round",
+    unary(FLOATS),
+    directly(np.rint),
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.EXACT | Trait.STEP,
 )

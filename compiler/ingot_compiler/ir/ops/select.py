@@ -36,5 +36,5 @@ OP = CoreOp(
     "select",
     _infer,
     directly(np.where),
-    traits=Trait.ELEMENTWISE | Trait.DENSE_OF_BRANCHES | Trait.EXACT | Trait.CODES,
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.DENSE_OF_BRANCHES | Trait.EXACT | Trait.CODES,
 )

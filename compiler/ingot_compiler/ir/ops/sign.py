@@ -13,5 +13,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, unary
 
 OP = CoreOp(
-    "sign", unary(NUMBERS), directly(np.sign), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+    "sign",
+    unary(NUMBERS),
+    directly(np.sign),
+    traits=Trait.ELEMENTWISE | Trait.CLOSED | Trait.EXACT | Trait.STEP,
 )
