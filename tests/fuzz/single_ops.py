@@ -731,9 +731,8 @@ def channel_norm(d: Drawing) -> None:
 
 def resize(d: Drawing) -> None:
     """To any size, those among them whose quotients are whole, and by decimals."""
-    x = d.pick(
-        lambda array: array.dtype in (np.float32, np.uint8) and array.ndim > 1 and array.size > 0
-    )
+    dtypes = (np.dtype(np.float32), np.dtype(np.uint8))
+    x = d.pick(lambda array: array.dtype in dtypes and array.ndim > 1 and array.size > 0)
     rank, (high, wide) = d.array(x).ndim, d.shape(x)[-2:]
     mode = "nearest" if d.array(x).dtype == np.uint8 or d.chance(0.6) else "linear"
     targets: tuple[str, ...] = ("", d.ints(*d.shape(x)[:-2], d.integer(1, 20), _new_size(d, wide)))

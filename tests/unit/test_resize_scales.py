@@ -85,7 +85,7 @@ def test_known_scales(coordinates: str, tmp_path: Path) -> None:
     scales = {f"s{number}": three(text) for number, text in enumerate(TEXTS)}
     nodes = [resized(coordinates, *pair) for pair in zip(scales, names, strict=True)]
     shapes: list[tuple[list[int | str], Sequence[int]]] = [([1, 1, "w"], SIZES)]
-    shapes += [([1, 1, size], [size]) for size in (10, 20, 40)]
+    shapes.extend(([1, 1, size], [size]) for size in (10, 20, 40))
     for shape, sizes in shapes:
         outputs = [tensor(name, None) for name in names]
         ingot.compile(make_model(nodes, [tensor("x", shape)], outputs, scales)).save(tmp_path / "m")

@@ -109,7 +109,8 @@ def narrowest(nodes: Sequence[Node], types: dict[int, TensorType]) -> DType:
     """The roughest type of the floats that these nodes compute: where its rounding is near the
     middle of two numbers, either may be right."""
     computed = {types[result].dtype for node in nodes for result in node.results}
-    return max((computed & FLOATS) | {"f64"}, key=lambda dtype: TOLERANCES[dtype])
+    floats: list[DType] = ["f64", *(dtype for dtype in sorted(computed) if dtype in FLOATS)]
+    return max(floats, key=lambda dtype: TOLERANCES[dtype])
 
 
 def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:
