@@ -79,5 +79,5 @@ def test_config_needs_a_path_and_a_value(text: str) -> None:
         "wrong value of --config\n"
         "  where: option --config\n"
         f"  why: expected PATH=VALUE, got {text!r}\n"
-        "  do: write for example: bundle.a.planner=best"
+        "  do: write for example: --config bundle.a.planner=best"
     )
