@@ -126,7 +126,7 @@ def test_ratio() -> None:
     ("words", "said"),
     [
         (["m.onnx", "--against", "onnxrutime"], "did you mean 'onnxruntime'?"),
-        (["m.ingot", "--against", "openvino"], "name it with --model"),
+        (["m.ingot", "--against", "openvino"], "name it: --model"),
         (["m.onnx", "--model", "m.onnx", "--against", "openvino"], "leave --model out"),
         (["m.onnx", "--against", "openvino", "--peer-python", "none"], "cannot be run"),
         (["m.onnx", "--against", "openvino", "--decode", "3"], "options --decode, --against"),

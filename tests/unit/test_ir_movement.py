@@ -9,7 +9,7 @@ import pytest
 from tests.unit.ir_harness import Array, no_constants, op_name, run_onnx, run_op
 
 from ingot_compiler.ir.builder import GraphBuilder
-from ingot_compiler.ir.dims import dim_floordiv, dim_max, symbol
+from ingot_compiler.ir.dims import dim_broadcast, dim_floordiv, symbol
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -196,7 +196,7 @@ def test_broadcasting_of_symbols() -> None:
     assert broadcast_shapes((S0, 1, 3), (S1,), (1, 5, 1, 1)) == (1, 5, 1, 3)
     assert broadcast_shapes((S0,), (1,)) == (S0,)
     assert broadcast_shapes((S0,), (4,)) == (4,)
-    assert broadcast_shapes((S0,), (S1,)) == (dim_max(S0, S1),)
+    assert broadcast_shapes((S0,), (S1,)) == (dim_broadcast(S0, S1),)
     assert broadcast_shapes() == ()
 
 

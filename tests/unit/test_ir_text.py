@@ -189,7 +189,7 @@ def test_empty_graphs_are_graphs() -> None:
         (
             "graph(%0: f32[n, ceil(n, 2)]) { return }",
             "line 1, column 18",
-            "a function out of floordiv max min mod, got ceil",
+            "a function out of broadcast floordiv max min mod, got ceil",
         ),
         ("graph() {\n  return %0\n}", "line 2, column 10", "defined before"),
         (

@@ -184,7 +184,7 @@ def test_every_statement_is_read_back(text: str) -> None:
         (ROWS, "-0.5:f32", "true:f32", "line 11, column 9", "types of literals: expected a literal of f32, got True"),
         (ROWS, "unroll u in 2", "unroll u in n", "line 14, column 5", "loops that are copied: expected an extent that is a number"),
         (ROWS, "serial v", "parallel v", "line 15, column 7", "one of serial vector vector_down unroll"),
-        (ROWS, "max(2, n)", "maximum(2, n)", "line 15, column 19", "a function out of floordiv max min mod"),
+        (ROWS, "max(2, n)", "maximum(2, n)", "line 15, column 19", "a function out of broadcast floordiv max min mod"),
         (ROWS, "b1[i] =", "b1[i - 1] =", "line 16, column 9", "accesses lie in their buffers: expected an element of b1, at least 0"),
         (ROWS, "  }\n}\n", "  }\n", "line 19, column 4", 'expected "}", got the end of the text'),
         (ROWS, "  }\n}\n", "  }\n}\n}\n", "line 21, column 1", "expected the end of the text, got '}'"),

@@ -5,7 +5,8 @@ sizes. Not done here: -1, a 0 that is written down, shapes that are data.
 
 A condition in a size hides what it is equal to, so it is left out where it would change nothing or
 only how an empty result is shaped: where the copied size is 0, too, or where the axis is made of
-others than the one that would be copied (s of [b*s, 768] as [b, s, -1]).
+others than the one that would be copied (s of [b*s, 768] as [b, s, -1]), or of that one and others
+(b*s of [b, s, 768] as [b*s, 12, -1]).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ingot_compiler.ir.dims import (
     Dim,
     Symbol,
     dim_min,
+    dim_mod,
     dim_mul,
     dim_product,
     from_terms,
@@ -46,9 +48,10 @@ def _is_copied(own: Sequence[Dim], wanted: Sequence[Dim], axis: int) -> bool:
         return False
     ways = [zeros for zeros in _ways_to_be_zero(size) if _without(copied, zeros) != 0]
     are_empty = [any(_without(each, zeros) == 0 for each in own) for zeros in ways]
-    return not all(are_empty) or (
-        any(are_empty) and -1 in wanted and _is_made_of(own, wanted, axis)
-    )
+    if not all(are_empty):
+        return True
+    is_part = not isinstance(copied, int) and dim_mod(size, copied) == 0
+    return any(are_empty) and -1 in wanted and not is_part and _is_made_of(own, wanted, axis)
 
 
 def _ways_to_be_zero(size: Dim) -> Iterator[tuple[Atom, ...]]:
