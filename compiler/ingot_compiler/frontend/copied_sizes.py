@@ -6,7 +6,7 @@ sizes. Not done here: -1, a 0 that is written down, shapes that are data.
 A condition in a size hides what it is equal to, so it is left out where it would change nothing or
 only how an empty result is shaped: where the copied size is 0, too, or where the axis is made of
 others than the one that would be copied (s of [b*s, 768] as [b, s, -1]), or of that one and others
-(b*s of [b, s, 768] as [b*s, 12, -1]).
+(b*s of [b, s, 768] as [b*s, 12, -1]), and where it is itself a quotient of sizes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from itertools import islice, product
 
 from ingot_compiler.ir.dims import (
     Atom,
+    Call,
     Dim,
     Symbol,
     dim_min,
@@ -44,14 +45,27 @@ def copied_where_zero(own: Sequence[Dim], wanted: Sequence[Dim]) -> tuple[Dim, .
 def _is_copied(own: Sequence[Dim], wanted: Sequence[Dim], axis: int) -> bool:
     """Whether the size may be 0 and the one to copy not, in a call that is valid then."""
     size, copied = wanted[axis], own[axis]
-    if size in (-1, copied) or at_most(1, size):
+    if size in (-1, copied) or at_most(1, size) or _is_quotient_of_sizes(size):
         return False
     ways = [zeros for zeros in _ways_to_be_zero(size) if _without(copied, zeros) != 0]
     are_empty = [any(_without(each, zeros) == 0 for each in own) for zeros in ways]
-    if not all(are_empty):
+    is_empty = any(dim_mod(each, size) == 0 for each in own)  # in all calls where the size is 0
+    if not is_empty and not all(are_empty):
         return True
     is_part = not isinstance(copied, int) and dim_mod(size, copied) == 0
-    return any(are_empty) and -1 in wanted and not is_part and _is_made_of(own, wanted, axis)
+    may_be_empty = (is_empty and bool(ways)) or any(are_empty)
+    return may_be_empty and -1 in wanted and not is_part and _is_made_of(own, wanted, axis)
+
+
+def _is_quotient_of_sizes(size: Dim) -> bool:
+    """Whether a size was found by dividing by others, as the elements of a tensor by its other axes:
+    where it is 0, there are none."""
+    return any(
+        atom.function == "floordiv" and not isinstance(atom.right, int)
+        for term, _ in terms_of(size)
+        for atom in term
+        if isinstance(atom, Call)
+    )
 
 
 def _ways_to_be_zero(size: Dim) -> Iterator[tuple[Atom, ...]]:

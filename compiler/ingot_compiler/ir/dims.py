@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -312,8 +312,20 @@ def dim_broadcast(left: Dim, right: Dim) -> Dim:
     if isinstance(left, int) and isinstance(right, int):
         return max(left, right) * min(left, right, 1)
     sizes = {*choices("broadcast", left), *choices("broadcast", right)} - {1}
+    sizes = {size for size in sizes if not _is_part_of(size, sizes)}
     number = next((size for size in sizes if isinstance(size, int)), None)
     return _nest("broadcast", sorted(sizes, key=format_dim)) if number is None else number
+
+
+def _is_part_of(size: Dim, others: Collection[Dim]) -> bool:
+    """Whether it is the least of one of the others and of positive numbers, so that it is that one
+    or 1 where that one is 1, too; or what one of them is wherever it is a size, not below 0."""
+    if dim_max(size, 0) in others and dim_max(size, 0) != size:
+        return True
+    least = choices("min", size)
+    return len(least) > 1 and all(
+        each > 0 if isinstance(each, int) else each in others for each in least
+    )
 
 
 def _nest(function: str, dims: Sequence[Dim]) -> Dim:
