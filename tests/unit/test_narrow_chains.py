@@ -149,7 +149,10 @@ def gpu() -> Iterator[None]:
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize(
     ("kind", "target"),
-    [pytest.param("opencl", "x86-64-v2", marks=pytest.mark.opencl), ("cuda", "x86-64-v3")],
+    [
+        pytest.param("opencl", "x86-64-v2", marks=[pytest.mark.opencl, pytest.mark.broad]),
+        ("cuda", "x86-64-v3"),
+    ],
 )
 @pytest.mark.sweep(2)
 def test_on_devices(dtype: str, kind: str, target: str) -> None:

@@ -87,12 +87,16 @@ sign = ["owner.pem"]
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        *((name, "--calibrate alone") for name in NETWORKS),
-        ("encoder", "--dynamic"),
-        ("decoder", "--dynamic"),
+        pytest.param("encoder", "--dynamic", marks=pytest.mark.broad),
+        *(
+            pytest.param(name, way, marks=pytest.mark.slow)
+            for name, way in (
+                *((name, "--calibrate alone") for name in NETWORKS),
+                ("decoder", "--dynamic"),
+            )
+        ),
     ],
 )
-@pytest.mark.sweep(7)
 def test_the_road(
     name: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

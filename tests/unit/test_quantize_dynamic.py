@@ -113,6 +113,7 @@ def test_rows_of_zeros_and_infinities() -> None:
     np.testing.assert_allclose(got[2:], wanted[2:], atol=0.03 * np.abs(wanted[4]).max())
 
 
+@pytest.mark.broad
 @pytest.mark.usefixtures("folder")
 def test_rows_are_nearer_than_ranges_of_one_call(capsys: pytest.CaptureFixture[str]) -> None:
     """Where tokens differ in size; the command says how many calls ranges want."""
@@ -139,7 +140,7 @@ def spoiled() -> ModelProto:
     return make_model(layers.nodes, [x], [tensor("y", None)], layers.stored)
 
 
-@pytest.mark.parametrize("way", [(), ("--dynamic",)])
+@pytest.mark.parametrize("way", [pytest.param((), marks=pytest.mark.broad), ("--dynamic",)])
 @pytest.mark.usefixtures("folder")
 def test_what_is_too_far_is_refused(
     way: tuple[str, ...], capsys: pytest.CaptureFixture[str]

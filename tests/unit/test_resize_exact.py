@@ -147,7 +147,9 @@ def gpu() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("device", [pytest.param("opencl", marks=pytest.mark.opencl), "cuda"])
+@pytest.mark.parametrize(
+    "device", [pytest.param("opencl", marks=[pytest.mark.opencl, pytest.mark.broad]), "cuda"]
+)
 def test_devices_are_exact(device: str) -> None:
     """On the devices beside the host."""
     target = {"opencl": "x86-64-v2", "cuda": "x86-64-v3"}[device]
