@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingot_compiler.ir.bare_symbol import bare_symbol
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import (
     FUNCTIONS,
     Dim,
-    coefficient,
     dim_add,
     dim_floordiv,
     dim_max,

@@ -462,25 +462,6 @@ def symbol_set(dim: Dim) -> frozenset[str]:
     return frozenset(names.union(*parts))
 
 
-def coefficient(dim: Dim, name: str) -> Dim | None:
-    """The factor of symbol ``name`` when ``dim`` is linear in it (0 when absent), else None."""
-    factor: Dim = 0
-    if name not in symbol_set(dim):
-        return factor
-    for monomial, scale in terms_of(dim):
-        count = sum(1 for atom in monomial if atom == Symbol(name))
-        if count > 1 or any(
-            isinstance(atom, Call)
-            and (name in symbol_set(atom.left) or name in symbol_set(atom.right))
-            for atom in monomial
-        ):
-            return None
-        if count == 1:
-            rest = tuple(atom for atom in monomial if atom != Symbol(name))
-            factor = dim_add(factor, from_terms({rest: scale}))
-    return factor
-
-
 @lru_cache(maxsize=_CACHED_MAX)
 def format_dim(dim: Dim) -> str:
     """Text form, read back by the IR parser: ``2*batch*seq + floordiv(h, 2) - 1``."""

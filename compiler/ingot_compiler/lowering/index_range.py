@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot_compiler.ir.dims import (
-    Call,
-    Dim,
-    coefficient,
-    dim_min,
-    substitute,
-    symbols_of_product,
-    terms_of,
-)
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Call, Dim, dim_min, substitute, symbols_of_product, terms_of
 from ingot_compiler.ir.ranges import at_most
 
 Extents = Mapping[str, Dim]

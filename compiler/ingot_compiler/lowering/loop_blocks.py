@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.dims import Dim, coefficient, dim_add, symbol
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim, dim_add, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_scope import LoopScope
 from ingot_compiler.lowering.loops import (

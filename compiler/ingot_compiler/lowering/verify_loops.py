@@ -15,15 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import (
-    Dim,
-    coefficient,
-    dim_mod,
-    format_dim,
-    is_symbol_name,
-    substitute,
-    symbol,
-)
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim, dim_mod, format_dim, is_symbol_name, substitute, symbol
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts, lies_along_depth

@@ -12,13 +12,13 @@ from ingot_compiler.backends.host.emit.index_calls import emit_call
 from ingot_compiler.backends.host.emit.lanes import lane_numbers
 from ingot_compiler.backends.host.function_text import Lines
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import (
     Call,
     Dim,
     Monomial,
     Sum,
     Symbol,
-    coefficient,
     dim_add,
     dim_mul,
     from_terms,

@@ -17,16 +17,8 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.sums_beside import has_sums_beside
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of
-from ingot_compiler.ir.dims import (
-    Call,
-    Dim,
-    coefficient,
-    from_terms,
-    lone_atom,
-    symbol,
-    symbol_set,
-    terms_of,
-)
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Call, Dim, from_terms, lone_atom, symbol, symbol_set, terms_of
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.loops import (
     Apply,

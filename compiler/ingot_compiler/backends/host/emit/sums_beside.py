@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext
-from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.loops import (

@@ -24,7 +24,8 @@ from ingot_compiler.backends.host.product_of_parts import lower_parts
 from ingot_compiler.backends.host.row_pitch import may_share_address
 from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import factors_together, lanes_of, lanes_of_rest, sum_dtype
-from ingot_compiler.ir.dims import coefficient, dim_floordiv, dim_mul, dim_product, symbol
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.kernel_target import KernelTarget

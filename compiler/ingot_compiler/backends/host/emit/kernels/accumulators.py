@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import Dim, coefficient
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
 from ingot_runtime.lazy_dataclass import dataclass

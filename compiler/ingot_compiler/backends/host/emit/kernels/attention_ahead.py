@@ -14,7 +14,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_head import Head
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LINE_ELEMENTS = 16  # of 64 bytes

@@ -25,7 +25,8 @@ from ingot_compiler.backends.host.emit.lanes import (
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import Dim, coefficient
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError
 
 

@@ -38,7 +38,7 @@ from ingot_compiler.backends.host.emit.kernels.multiply import emit_sum
 from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.errors import InternalError
 
 

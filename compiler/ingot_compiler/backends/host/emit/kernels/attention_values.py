@@ -38,7 +38,7 @@ from ingot_compiler.backends.host.emit.lanes import known_tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.tiles import lanes_of_rest
-from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.errors import InternalError
 
 

@@ -28,7 +28,8 @@ from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.row_pitch import may_share_address, row_pitch
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import coefficient, dim_min, dim_mod, dim_mul
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import dim_min, dim_mod, dim_mul
 from ingot_compiler.lowering.loops import Contraction
 
 # Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.

@@ -19,7 +19,8 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import factors_together, lanes_of
-from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.loops import Contraction

@@ -26,7 +26,8 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of, taps_together
-from ingot_compiler.ir.dims import Dim, coefficient, dim_mul, substitute, symbol
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
 from ingot_runtime.lazy_dataclass import dataclass
 

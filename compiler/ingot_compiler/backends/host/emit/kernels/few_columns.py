@@ -13,7 +13,7 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.lowering.loops import Local, Store, Transpose
 
 _COLUMNS_MAX = 6  # each result is made by as many shuffles, less one: 8 take longer than rows

@@ -12,7 +12,8 @@ from ingot_compiler.backends.host.emit.lanes import load_lanes
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import Dim, coefficient
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.lowering.loops import Transpose
 
 _ROWS_MAX = 6  # each is made by as many shuffles, less one: those of 8 take longer than a square

@@ -36,7 +36,8 @@ from ingot_compiler.backends.host.emit.memory import emit_load
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, LlvmValue
 from ingot_compiler.backends.host.matrix_tiles import TILE_ROW_BYTES, TILE_ROWS
-from ingot_compiler.ir.dims import Dim, coefficient, dim_min
+from ingot_compiler.ir.coefficient import coefficient
+from ingot_compiler.ir.dims import Dim, dim_min
 from ingot_compiler.lowering.bf16_pairs import PART_PRODUCTS
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -14,7 +14,7 @@ from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.dims import coefficient
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.lowering.strassen import PRODUCTS, Side
 
 _NO_ROW = -1

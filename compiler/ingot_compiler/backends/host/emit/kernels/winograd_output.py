@@ -31,9 +31,9 @@ from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import (
     Dim,
-    coefficient,
     dim_add,
     dim_floordiv,
     dim_min,
