@@ -22,10 +22,16 @@ static struct sigaction first_action, old_action;
 static _Atomic u64 passed_on;
 static bool is_installed, is_covered;
 
+#ifdef INGOT_WITHOUT_HOST
+enum { HAS_HOST = 0 };  // a program of its own: nobody has installed anything before
+#else
+enum { HAS_HOST = 1 };
+#endif
+
 // Does what an action says, as if the signal had come to it. One that ends the process does it when this handler returns.
 static void act(const struct sigaction *action, int number, siginfo_t *info, void *context) {
   sigset_t own;
-  bool is_handler = (action->sa_flags & SA_SIGINFO) || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+  bool is_handler = HAS_HOST && ((action->sa_flags & SA_SIGINFO) || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN));
   if (!is_handler) {
     if (action->sa_handler == SIG_IGN && info->si_code <= 0) return;  // sent, not a fault, which nobody can ignore
     sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
@@ -53,10 +59,10 @@ static bool install(bool is_marked) {
 
 // Calls who was there before, and stays. Who calls this handler in turn, or puts it back, does not want the fault.
 static void pass_on(int number, siginfo_t *info, void *context) {
-  u64 at = (u64)(uintptr_t)info->si_addr | 1, before = atomic_exchange(&passed_on, at);
+  u64 at = (u64)(uintptr_t)info->si_addr | 1, before = HAS_HOST ? atomic_exchange(&passed_on, at) : 0;
   bool is_last = before && (before == at || info->si_code <= 0), knows_us = first_action.sa_sigaction != old_action.sa_sigaction;
   struct sigaction present;
-  if (is_last || !knows_us) {
+  if (!HAS_HOST || is_last || !knows_us) {
     act(&first_action, number, info, context);
   } else {
     install(true);
@@ -86,9 +92,9 @@ static void on_sigbus(int number, siginfo_t *info, void *context) {
 static bool install_handler(error *error) {
   struct sigaction present;
   guard_page_bytes = page_bytes();
-  bool good = !sigaction(SIGBUS, NULL, &present);
-  if (good && present.sa_sigaction == on_sigbus) return true;
-  if (good) {
+  bool good = !HAS_HOST || !sigaction(SIGBUS, NULL, &present);
+  if (HAS_HOST && good && present.sa_sigaction == on_sigbus) return true;
+  if (HAS_HOST && good) {
     is_covered = is_covered || is_installed;
     old_action = present;
     if (!is_covered) first_action = present;
@@ -120,7 +126,7 @@ static void end_guard(struct guard *guard) {
   struct sigaction present;
   lock(&guards_lock);
   atomic_store(&guard->end, 0);
-  bool is_last = --guard_count == 0 && !sigaction(SIGBUS, NULL, &present) && present.sa_sigaction == on_sigbus;
+  bool is_last = HAS_HOST && --guard_count == 0 && !sigaction(SIGBUS, NULL, &present) && present.sa_sigaction == on_sigbus;
   if (is_last && !sigaction(SIGBUS, &old_action, NULL)) {
     is_installed = false;
     old_action = first_action;  // whoever is there now may call this handler last

@@ -21,14 +21,14 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
 # No inlining, no allocator: the smallest program. It makes one call of one file for nobody else: so
-# there are no states, no weights of another bundle, no lent threads. One that dies leaves nobody who
+# there are no states, no weights of another bundle, no lent threads, no handlers of a host program. One that dies leaves nobody who
 # would unwind its stack.
 _FLAGS = (
     "-std=c11", "-Os", "-g0", "-s", "-fno-sanitize=all", "-fno-stack-protector",
     "-fomit-frame-pointer", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables",
-    "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-Wl,--gc-sections",
+    "-ffunction-sections", "-fdata-sections", "-mllvm", "-inline-threshold=0", "-fno-jump-tables", "-Wl,--gc-sections",
     "-Wall", "-Wextra", "-Werror", "-DINGOT_WITHOUT_MALLOC", "-DINGOT_WITHOUT_STATES",
-    "-DINGOT_WITHOUT_SHARED", "-DINGOT_WITHOUT_LENDING",
+    "-DINGOT_WITHOUT_SHARED", "-DINGOT_WITHOUT_LENDING", "-DINGOT_WITHOUT_HOST",
 )  # fmt: skip
 # A static program cannot open the library of a driver, and has 100 kB.
 _STATIC = ("-static", "-DINGOT_WITHOUT_DEVICES")
