@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from ingot_compiler.frontend.calibrated.channel_weights import channel_weights
 from ingot_compiler.frontend.calibrated.epilogues import Epilogue
 from ingot_compiler.frontend.calibrated.layers import ProductLayer, find_layer, finite_weights
 from ingot_compiler.frontend.calibrated.model_view import view_model
+from ingot_compiler.frontend.calibrated.new_tensors import NewTensors
 from ingot_compiler.frontend.calibrated.op_classes import PRODUCTS
 from ingot_compiler.frontend.model_bytes import drop_unread
 from ingot_runtime.lazy_dataclass import dataclass
@@ -63,9 +64,8 @@ class _Writer:
 
     model: ModelProto
     layers: dict[int, ProductLayer]
-    names: set[str] = field(default_factory=set[str])
+    new: NewTensors = field(init=False)
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
-    tensors: dict[str, TensorProto] = field(default_factory=dict[str, TensorProto])
     rows: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
     def written(self) -> ModelProto:
@@ -73,8 +73,7 @@ class _Writer:
         changed = ModelProto()
         changed.CopyFrom(self.model)
         graph = changed.graph
-        self.names = {name for node in graph.node for name in (*node.input, *node.output)}
-        self.names.update(tensor.name for tensor in graph.initializer)
+        self.new = NewTensors(graph)
         for index, node in enumerate(self.model.graph.node):
             layer = self.layers.get(index)
             if layer is None:
@@ -84,7 +83,7 @@ class _Writer:
         kept = [NodeProto.FromString(node.SerializeToString()) for node in self.nodes]
         del graph.node[:]
         graph.node.extend(kept)
-        graph.initializer.extend(self.tensors.values())
+        graph.initializer.extend(self.new.stored.values())
         drop_unread(changed)
         return changed
 
@@ -94,8 +93,8 @@ class _Writer:
         own = channel_weights(finite_weights(self.model, layer.weights), layer.axis, 1.0, None)
         suffix = f"{layer.weights}_{layer.node}"
         matrix = own.integers if layer.axis else own.integers.T
-        weights = self._tensor(f"{suffix}_quantized", np.ascontiguousarray(matrix))
-        columns = self._tensor(f"{suffix}_scale", own.scales)
+        weights = self.new.add(f"{suffix}_quantized", np.ascontiguousarray(matrix))
+        columns = self.new.add(f"{suffix}_scale", own.scales)
         result = node.output[0]
         sums = self._add("MatMulInteger", [integers, weights], f"{result}_sums")
         wide = self._add("Cast", [sums], f"{result}_wide", to=TensorProto.FLOAT)
@@ -111,8 +110,8 @@ class _Writer:
         if x not in self.rows:
             size = self._add("Abs", [x], f"{x}_magnitude")
             largest = self._largest(size, x)
-            part = self._tensor("part_of_largest", np.float32(1 / _LARGEST))
-            least = self._tensor("least_scale", _LEAST_SCALE)
+            part = self.new.add("part_of_largest", np.float32(1 / _LARGEST))
+            least = self.new.add("least_scale", _LEAST_SCALE)
             step = self._add("Mul", [largest, part], f"{x}_step")
             scale = self._add("Max", [step, least], f"{x}_row_scale")
             quotient = self._add("Div", [x, scale], f"{x}_quotient")
@@ -127,28 +126,15 @@ class _Writer:
         )
         if opset < _OPSET_OF_AXES:
             return self._add("ReduceMax", [size], f"{x}_largest", axes=[-1], keepdims=1)
-        axes = self._tensor("last_axis", np.array([-1]))
+        axes = self.new.add("last_axis", np.array([-1]))
         return self._add("ReduceMax", [size, axes], f"{x}_largest", keepdims=1)
 
     def _add(
         self, op: str, inputs: Sequence[str], name: str, result: str = "", **more: object
     ) -> str:
         """One node; its result is ``result``, or has a new name."""
-        made = result if result and not name else self._new(name)
+        made = result if result and not name else self.new.name(name)
         node = helper.make_node(op, inputs, [made], f"{made}/{op}")
         node.attribute.extend(helper.make_attribute(key, value) for key, value in more.items())
         self.nodes.append(node)
         return made
-
-    def _tensor(self, name: str, array: object) -> str:
-        if name not in self.tensors:
-            new = self._new(name)
-            self.tensors[name] = numpy_helper.from_array(np.asarray(array), new)
-        return self.tensors[name].name
-
-    def _new(self, name: str) -> str:
-        """A name that no tensor has."""
-        while name in self.names:
-            name += "_"
-        self.names.add(name)
-        return name

@@ -13,11 +13,12 @@ from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, helper
 
 from ingot_compiler.frontend.calibrated.channel_weights import channel_weights
 from ingot_compiler.frontend.calibrated.choose_tensors import TensorPlan
 from ingot_compiler.frontend.calibrated.layers import ProductLayer, finite_weights
+from ingot_compiler.frontend.calibrated.new_tensors import NewTensors
 from ingot_compiler.frontend.calibrated.ranges import Parameters
 from ingot_compiler.frontend.model_bytes import drop_unread
 from ingot_runtime.lazy_dataclass import dataclass
@@ -39,17 +40,16 @@ class _Writer:
     plan: TensorPlan
     found: Mapping[str, Parameters]
     signed: bool
-    tensors: dict[str, TensorProto] = field(default_factory=dict[str, TensorProto])
-    names: set[str] = field(default_factory=set[str])
+    new: NewTensors = field(init=False)
 
     def written(self) -> ModelProto:
         """The new model; the given one stays as it is."""
         changed = ModelProto()
         changed.CopyFrom(self.model)
         graph = changed.graph
-        self.names = {name for node in graph.node for name in (*node.input, *node.output)}
+        self.new = NewTensors(graph)
         layers = {layer.node: layer for layer in self.plan.layers}
-        read = {name: self._new(f"{name}_dequantized") for name in self.plan.roots}
+        read = {name: self.new.name(f"{name}_dequantized") for name in self.plan.roots}
         made = {name for node in graph.node for name in node.output}
         nodes = [pair for name in read if name not in made for pair in self._pair(name, read[name])]
         for index, node in enumerate(self.model.graph.node):
@@ -62,7 +62,7 @@ class _Writer:
             ]
         del graph.node[:]
         graph.node.extend(nodes)
-        graph.initializer.extend(self.tensors.values())
+        graph.initializer.extend(self.new.stored.values())
         drop_unread(changed)
         return changed
 
@@ -81,10 +81,10 @@ class _Writer:
         own, zero = self.found[root], np.uint8(self.found[root].zero)
         shifted = np.int8(own.zero - _SIGNED_ZERO) if self.signed else zero
         parameters = [
-            self._tensor(f"{root}_scale", np.float32(own.scale)),
-            self._tensor(f"{root}_zero_point", shifted),
+            self.new.add(f"{root}_scale", np.float32(own.scale)),
+            self.new.add(f"{root}_zero_point", shifted),
         ]
-        integers = self._new(f"{name}_quantized")
+        integers = self.new.name(f"{name}_quantized")
         return [
             _made("QuantizeLinear", [name, *parameters], integers),
             _made("DequantizeLinear", [integers, *parameters], dequantised),
@@ -121,22 +121,9 @@ class _Writer:
         """DequantizeLinear of stored integers, which the node reads then."""
         zeros = np.zeros(scales.shape, integers.dtype)
         parts = (("quantized", integers), ("scale", scales), ("zero_point", zeros))
-        names = [self._tensor(f"{name}_{part}", array) for part, array in parts]
-        node.input[position] = self._new(f"{name}_dequantized")
+        names = [self.new.add(f"{name}_{part}", array) for part, array in parts]
+        node.input[position] = self.new.name(f"{name}_dequantized")
         return _made("DequantizeLinear", names, node.input[position], axis=axis)
-
-    def _tensor(self, name: str, array: object) -> str:
-        if name not in self.tensors:
-            new = self._new(name)
-            self.tensors[name] = numpy_helper.from_array(np.asarray(array), new)
-        return self.tensors[name].name
-
-    def _new(self, name: str) -> str:
-        """A name that no tensor has."""
-        while name in self.names:
-            name += "_"
-        self.names.add(name)
-        return name
 
 
 def _made(op: str, inputs: list[str], output: str, axis: int | None = None) -> NodeProto:
