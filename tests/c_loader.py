@@ -160,10 +160,14 @@ class LoaderError(Exception):
         self.why, self.todo = why, todo
 
 
-@functools.cache
 def library(*, sanitized: bool = False) -> ctypes.CDLL:
     """Compile and load it; ``sanitized``: undefined behaviour ends the process. The processes of a
     test run share what the first one has compiled."""
+    return _library(sanitized)
+
+
+@functools.cache
+def _library(sanitized: bool) -> ctypes.CDLL:
     shared = Path(os.environ.get("XDG_STATE_HOME", "/none"), f"libingot-{sanitized}.so")
     if shared.exists():
         return _with_types(ctypes.CDLL(str(shared)))

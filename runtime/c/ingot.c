@@ -2,7 +2,7 @@
 //
 // Compile it with any C11 compiler: cc -O2 -c ingot.c, and link with -lpthread. With -DINGOT_WITHOUT_SIGNATURES it has 13 kB less, and
 // refuses options with keys; with -DINGOT_WITHOUT_STATES it refuses those with states, with -DINGOT_WITHOUT_SHARED bundles that share weights; with
-// -DINGOT_WITHOUT_LENDING sessions have threads of their own, with -DINGOT_WITHOUT_HOST it knows no handler of SIGBUS but its own; without
+// -DINGOT_WITHOUT_LENDING sessions have threads of their own, with -DINGOT_WITHOUT_HOST it knows no handlers of signals but its own; without
 // devices, see `devices.c`.
 #include "internal.h"
 //

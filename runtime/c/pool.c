@@ -56,17 +56,21 @@ static void *work(void *argument) {
   return NULL;
 }
 
-// Starts the workers, which get no signals; where the system refuses one, those before it are all.
+// Starts the workers; where the system refuses one, those before it are all. They get no signals of the host program's, but that of a page
+// that is not there (`guard.c`), which would end the process if they blocked it.
 static void start_threads(struct pool *pool, u32 n_threads) {
   sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (HAS_HOST) {
+    sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
   for (pool->n_threads = 1; pool->n_threads < n_threads; pool->n_threads++) {
     struct pool_thread *thread = pool->threads + pool->n_threads - 1;
     thread->pool = pool, thread->index = pool->n_threads;
     if (pthread_create(&thread->thread, NULL, work, thread)) break;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (HAS_HOST) pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void pool_store(struct pool *pool, u32 at, u64 value, size_t size) { memcpy(pool->page + at, &value, size); }

@@ -96,11 +96,11 @@ def cut(path: Path, weights_at: int, number: int, threads: int, mode: str, way: 
 
 def main() -> None:
     """Try, and print."""
-    folder, count, ways = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:] or WAYS
+    folder, count = Path(sys.argv[1]), int(sys.argv[2])
     trials.prepare()
     path = folder / "large.ingot"
     weights_at = write_large(path)
-    kinds = [(threads, mode, way) for threads in THREADS for mode in MODES for way in ways]
+    kinds = [(threads, mode, way) for threads in THREADS for mode in MODES for way in WAYS]
     for number in range(count):
         threads, mode, way = kinds[number % len(kinds)]
         can_start = number // len(kinds) % threads if number // 2 % 2 else threads

@@ -132,14 +132,13 @@ def plans(seen: list[int]) -> list[tuple[int, int, bool]]:
 
 def main() -> None:
     """Try, and print."""
-    path, count, ways = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    sessions = [each for each in SESSIONS if not ways or each[1] in ways]
+    path, count = sys.argv[1], int(sys.argv[2])
     trials.prepare()
-    for threads, executor in sessions:
+    for threads, executor in SESSIONS:
         assert trials.load_run_close(path, threads, executor)
     refused = tracer.is_permitted()
     assert not refused, refused
-    for threads, executor in sessions:
+    for threads, executor in SESSIONS:
         probe = Plan(sys.maxsize, 0, forever=False)
         end = tracer.traced(partial(life, path, threads, executor, close=True), probe, SECONDS)
         assert end == "right", end

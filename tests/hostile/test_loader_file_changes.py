@@ -67,10 +67,10 @@ def test_many_schedules(tmp_path: Path) -> None:
     require_schedules(tmp_path, SLOW_SCHEDULES, frozenset({"right", "ChangedError"}))
 
 
-def require_verified(folder: Path, count: int, *ways: str) -> None:
+def require_verified(folder: Path, count: int) -> None:
     """Damage is found by 1, 2 and 4 threads, also where none can be started; a file that is cut is
     an error."""
-    ends = trials.run_driver("parallel_verification", str(folder), str(count), *ways, seconds=3600)
+    ends = trials.run_driver("parallel_verification", str(folder), str(count), seconds=3600)
     assert set(ends) <= {
         "found",
         *trials.GOOD,
@@ -84,9 +84,8 @@ def require_verified(folder: Path, count: int, *ways: str) -> None:
 
 @pytest.mark.broad
 def test_some_parallel_verifications(tmp_path: Path) -> None:
-    """12 places of damage, 12 cuts; by the loader in Python alone, for that in C fails some
-    (docs/status.md)."""
-    require_verified(tmp_path, QUICK_VERIFICATIONS, "aot")
+    """12 places of damage, 12 cuts."""
+    require_verified(tmp_path, QUICK_VERIFICATIONS)
 
 
 @pytest.mark.slow

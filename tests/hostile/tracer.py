@@ -112,7 +112,8 @@ class _Threads:
         self.child = child
         self.decide = decide
         self.armed = False
-        self.results: dict[int, int] = {}  # thread -> errno that its present call is to return
+        # For each thread, what its present call is to leave: a register and its value.
+        self.results: dict[int, tuple[int, int]] = {}
         self.known = {child}
         self.info = (ctypes.c_uint64 * 11)()
 
@@ -123,7 +124,7 @@ class _Threads:
         if kind == _ENTRY:
             self._begins(thread, Call(self.info[3], tuple(self.info[4:10]), thread == self.child))
         elif kind == _EXIT and thread in self.results:
-            self._change(thread, _RAX, -self.results.pop(thread))
+            self._change(thread, *self.results.pop(thread))
 
     def _begins(self, thread: int, call: Call) -> None:
         if call.number == _PRCTL and call.arguments[0] == _MARK:
@@ -133,11 +134,12 @@ class _Threads:
         if not error:
             return
         if call.number == _BRK:
-            self._change(
-                thread, _RDI, 0
-            )  # where it fails it returns what is: so does this question
+            # Where it fails it returns what is, and so does this question. Its caller counts on
+            # finding the argument where it was.
+            self._change(thread, _RDI, 0)
+            self.results[thread] = _RDI, call.arguments[0]
             return
-        self.results[thread] = error
+        self.results[thread] = _RAX, -error
         if call.number != _CLOSE:  # one that fails has closed all the same
             self._change(thread, _ORIG_RAX, -1)
 
