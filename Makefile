@@ -23,9 +23,9 @@ driver: $(READY)
 test-drivers: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) --opencl-driver 1 --ignore tests/tidy -m "opencl and not broad and $(QUICK)" || test $$? = 5
 
-# The cases of sweeps that `make test` leaves out.
+# What `make test` leaves out of sweeps, and what takes seconds; PART="--part 1/3": a third of it.
 test-broad: $(READY)
-	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) --ignore tests/tidy -m "broad and $(QUICK)"
+	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) $(PART) --ignore tests/tidy -m "broad and $(QUICK)"
 
 QUICK := not slow and not pages and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas and not arm64 and not cpus
 

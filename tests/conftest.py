@@ -52,9 +52,9 @@ def young_heap() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a sweep, the first case and one in so many of the others are quick: chosen by their names,
-    so that no axis of a sweep has the rhythm of the choice."""
+    so that no axis of a sweep has the rhythm of the choice. So are the parts of a suite."""
     begun: set[str] = set()
     for item in items:
         sweep = item.get_closest_marker("sweep")
@@ -62,6 +62,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if sweep and test in begun and zlib.crc32(item.nodeid.encode()) % sweep.args[0]:
             item.add_marker("broad")
         begun.add(test)
+    part, count = map(int, config.getoption("part").split("/"))
+    chosen = [item for item in items if zlib.adler32(item.nodeid.encode()) % count == part % count]
+    config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
+    items[:] = chosen
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -77,9 +81,12 @@ def _is_worker(config: pytest.Config) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--bless``, and what concerns OpenCL."""
+    """Add ``--bless``, ``--part``, and what concerns OpenCL."""
     parser.addoption(
         "--bless", action="store_true", help="rewrite the golden files; review the diff like code"
+    )
+    parser.addoption(
+        "--part", default="1/1", help="run the first of three parts of the tests by 1/3"
     )
     parser.addoption(
         "--require-opencl", action="store_true", help="fail where no OpenCL driver works"

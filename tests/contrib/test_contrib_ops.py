@@ -65,13 +65,14 @@ def test_the_page_of_ops_lists_them() -> None:
         assert page.read().endswith(f"\n{coverage.other_domains()}\n")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CASES)
 def test_an_op_gives_what_numpy_gives(name: str) -> None:
     """Right with the sizes of the case."""
     _check(CASES[name], CASES[name].model())
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if not case.needs_sizes])
 def test_an_op_gives_what_numpy_gives_with_unknown_sizes(name: str) -> None:
     """Right with sizes that no one knows; the sizes of heads are known."""

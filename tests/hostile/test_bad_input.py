@@ -410,6 +410,7 @@ def ingot_runtime_loads(path: Path) -> None:
     ingot_runtime.load(path).close()
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("arguments", ["--help", "identify", "build", "build --json"])
 def test_standard_output_that_takes_nothing(tmp_path: Path, arguments: str) -> None:
     """A full disk behind standard output is no bug of ours; one that is closed is none to write

@@ -320,6 +320,7 @@ def test_a_copy_of_a_project_has_nothing_to_do_with_the_first(
     assert Workbench(tmp_path / "link", bench.cache).build().named("unchanged") == ["a"]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("content", ["[]", "{}", ""])
 def test_a_lock_that_somebody_changed_is_written_anew(bench: Workbench, content: str) -> None:
     """The lock file is an output like the bundle: an old or damaged one does not stay."""

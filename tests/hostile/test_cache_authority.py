@@ -285,7 +285,7 @@ VERBS = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("verb", VERBS)
 def test_verbs_refuse_a_cache_of_others(
     bench: Workbench, capsys: pytest.CaptureFixture[str], tmp_path: Path, verb: str
@@ -473,7 +473,7 @@ OUTSIDE = (
 )  # fmt: skip
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize("place", OUTSIDE)
 def test_nothing_is_written_outside_of_the_project(
     bench: Workbench, capsys: pytest.CaptureFixture[str], place: Callable[[Workbench], str]

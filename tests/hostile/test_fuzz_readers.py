@@ -29,7 +29,7 @@ def test_corpus_is_small_and_whole() -> None:
     )
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("name", READERS)
 def test_fuzz(name: str) -> None:
     """A few hundred changes of the corpus."""

@@ -260,6 +260,7 @@ def test_sizes_that_are_polynomials(tmp_path: Path) -> None:
     assert outputs["z"].shape == (a,)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("count", [8, 15, 30])
 def test_lists_of_sizes_that_double(tmp_path: Path, count: int) -> None:
     """``Concat(s, s)`` of sizes: the list is computed, not chosen from element by element."""
@@ -279,6 +280,7 @@ def test_lists_of_sizes_that_double(tmp_path: Path, count: int) -> None:
     assert outputs["y"] == 9
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("count", [1025, 1500])
 def test_a_sum_of_too_many_sizes_names_its_node(count: int) -> None:
     """So many inputs, each of a size of its own."""

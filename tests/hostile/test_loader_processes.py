@@ -279,6 +279,7 @@ def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, expected, "")
 
 
+@pytest.mark.sweep(14)
 @attacked
 @pytest.mark.parametrize("name", OF_EACH_LOADER)
 def test_odd_process_of_each_loader(name: str, bundle: Path, loader: str) -> None:

@@ -53,7 +53,7 @@ def assert_told(made: onnx.ModelProto) -> str:
     return refused.what
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(57)
 @pytest.mark.parametrize("taps", TAPS)
 @pytest.mark.parametrize("channels", [[6, 4], ["o", 4], ["o", "i"]])
 @pytest.mark.parametrize(("op", "options"), [
@@ -82,7 +82,7 @@ def test_taps_that_the_node_fixes() -> None:
     np.testing.assert_array_equal(y, np.full((1, 6, 6, 6), 36, np.float32))
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("sizes", [[1, 1, 4, 4], [1, 1, "h", "w"]])
 @pytest.mark.parametrize(("op", "mode"), [

@@ -110,7 +110,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pa
     return make
 
 
-@pytest.mark.sweep(14)
+@pytest.mark.sweep(56)
 @pytest.mark.parametrize("seed", range(len(PIECES) + 10))
 def test_no_path_is_a_bug(
     seed: int, place: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
@@ -149,6 +149,7 @@ def test_roots_keep_the_bytes_of_a_path(tmp_path: Path, name: str) -> None:
     assert cache.roots.remove(name)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "odd",
     [

@@ -241,7 +241,7 @@ def _half(content: bytes) -> bytes:
     ("tear", "share"),
     [*itertools.product((_empty, _zeros, _half), (0.3, 1.0)), (None, 0.3), (None, 1.0)],
 )
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_cache_loses_work_at_most(
     bench: Workbench,
     tear: Callable[[bytes], bytes] | None,

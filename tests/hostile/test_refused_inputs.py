@@ -393,7 +393,7 @@ def model_of(case: Case) -> ModelProto:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_refused_by_name_and_the_session_goes_on(name: str, tmp_path: Path) -> None:
     """What does not fit raises ``InputError`` with the node's name; the call after it is right."""
     case = CASES[name]

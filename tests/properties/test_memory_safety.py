@@ -86,6 +86,7 @@ def test_bounds_hold(buffers: tuple[PlannedBuffer, ...]) -> None:
     assert totals["hill_climb"] <= total_bytes(buffers, start)
 
 
+@pytest.mark.broad
 @settings(max_examples=60)
 @given(buffers=conflict_graphs())
 def test_lower_bound_is_a_clique(buffers: tuple[PlannedBuffer, ...]) -> None:

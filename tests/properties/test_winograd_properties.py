@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.codegen_harness import Array
@@ -30,6 +31,7 @@ def in_f64(x: Array, weights: Array, pads: tuple[int, ...], groups: int) -> Arra
     )
 
 
+@pytest.mark.broad
 @given(st.data())
 @settings(max_examples=30)
 def test_any_convolution(data: st.DataObject) -> None:

@@ -122,7 +122,7 @@ def inputs(
         (4, 13, 65, 3, 16),
     ],
 )
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(16)
 def test_heads_of_all_tails(
     level: str, mode: str, heads: int, queries: int, keys: int, depth: int, width: int
 ) -> None:
@@ -152,7 +152,7 @@ def test_heads_of_all_tails(
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("mode", ["plain", "mask", "causal", "both"])
 @pytest.mark.parametrize(("queries", "keys"), [(49, 49), (50, 50), (10, 36), (25, 20)])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(27)
 def test_several_tiles_of_a_unit(level: str, mode: str, queries: int, keys: int) -> None:
     """Scores of one tile stand before results of the one before: of two tiles and more, with the
     half vector of keys inside of a tile and alone, masks too; what a mask computes at length is
@@ -184,7 +184,7 @@ def _with_long_mask(program: LoopProgram) -> LoopProgram:
     return replace(program, body=(replace(statement, mask=value),))
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(32)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("causal", [False, True])
 def test_symbolic_sizes_and_cuts_of_the_range(level: str, causal: bool) -> None:
@@ -230,6 +230,7 @@ def test_transposed_keys(level: str) -> None:
     assert np.abs(result - reference(q, k, v)).max() < 5e-6
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("nan_to_zero", [False, True])
 def test_rows_without_keys(level: str, nan_to_zero: bool) -> None:
@@ -261,7 +262,7 @@ def test_rows_without_keys(level: str, nan_to_zero: bool) -> None:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("where", ["q", "k", "v"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(28)
 def test_infinities_and_nan(level: str, causal: bool, where: str, value: float) -> None:
     """NaN and inf end where the unfused form has them, also values that causality hides: 0 * inf is
     NaN."""
@@ -289,6 +290,7 @@ def test_extreme_scores(level: str) -> None:
     assert np.abs(result - reference(q, k, v, mask)).max() < 2e-4
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 def test_thousands_of_keys(level: str) -> None:
     """The scores of a tile may leave L1: long sequences stay exact."""
@@ -355,7 +357,7 @@ def test_foreign_targets_compile() -> None:
         assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("mode", ["plain", "mask", "causal"])
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def test_an_exponential_has_registers(level: str) -> None:
     assert found == ({False, True} if level == WIDE else {False})
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("width", [16, 80])
 @pytest.mark.parametrize("mode", ["plain", "causal"])
 def test_panels_share_the_exponentials(width: int, mode: str) -> None:
@@ -65,6 +66,7 @@ def test_panels_share_the_exponentials(width: int, mode: str) -> None:
     assert run(QUERIES, KEYS, ()) == run(symbol("Q"), symbol("T"), (QUERIES, KEYS))
 
 
+@pytest.mark.sweep(46)
 @pytest.mark.parametrize("mode", ["plain", "mask"])
 @pytest.mark.parametrize(
     ("heads", "depth", "width"), [(2, 32, 32), (160, 32, 32), (2, 16, 48), (160, 16, 48)]

@@ -48,7 +48,7 @@ def masked(mode: str, mask: Array) -> Array:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("queries", "keys"), SIZES)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_ends_of_tiles(level: str, mode: str, queries: int, keys: int) -> None:
     """It is softmax attention, and has the same bits where sizes are known and where not, in one
     part and in three."""
@@ -99,7 +99,7 @@ def test_a_tile_fits(name: str) -> None:
 
 @pytest.mark.parametrize("level", LEVELS[1:])
 @pytest.mark.parametrize("length", [49, "n"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(8)
 def test_windows_of_a_model(level: str, length: int | str, tmp_path: Path) -> None:
     """Windows of a model, masked and causal, have the same bits with one thread and two, native and
     stepped, and are what ONNX says; also where only the call tells how many keys there are."""
@@ -142,6 +142,7 @@ def test_values_in_place_take_the_registers_that_few_rows_leave(
         assert placed.value_vectors == vectors
 
 
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("heads", "mode", "is_near"),

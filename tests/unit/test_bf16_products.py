@@ -50,6 +50,7 @@ def drawn(shape: tuple[int, int], seed: int, edges: float) -> Array:
     return aligned(np.where(draw.random(shape) < edges, draw.choice(EDGES, shape), bits), np.uint16)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("target", BF16_PRODUCTS, ids=str)
 @pytest.mark.parametrize("edges", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("sizes", [(1, 5, 1), (7, 40, 2), (4, 19, 9), (13, 33, 64)])
@@ -127,6 +128,7 @@ MODEL = make_model(
 FEED = {"x": normal(8, 2, 3, 17, 15)}
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("target", BF16_PRODUCTS, ids=str)
 def test_models_round_the_factors_of_products(target: Target, tmp_path: Path) -> None:
     """The error is that of bf16, and all ways to run agree; the weights take half the bytes."""

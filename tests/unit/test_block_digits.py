@@ -136,6 +136,7 @@ def test_machine_code_equals_the_interpreter(
         assert compile_only(program, parse_target(text))
 
 
+@pytest.mark.broad
 def test_rows_do_not_depend_on_their_neighbours(tmp_path: Path) -> None:
     """A row of numbers has the same bits beside rows of NaN, infinities and tiny numbers, and
     alone; these come out as from floats."""
@@ -162,7 +163,7 @@ def rounded_model(bits: int, block: int) -> tuple[ModelProto, Array]:
     return model, weights(codes, scale, zero, block)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize(("bits", "block"), [(4, 32), (8, 64)])
 def test_accuracy_level_4_rounds_activations(bits: int, block: int, tmp_path: Path) -> None:
     """To 127 steps of each block's largest magnitude, on every target alike; sums are exact."""

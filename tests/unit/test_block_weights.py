@@ -121,7 +121,7 @@ def test_mat_mul_n_bits(
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
 @pytest.mark.parametrize("with_zero", [False, True])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
     """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; an absent
     zero point is 0 for unsigned numbers, too."""
@@ -297,6 +297,7 @@ def _table(bits: int, axis_numbers: str) -> tuple[ModelProto, Array]:
     return model, weights(codes, scale, zero, 16).T
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("bits", "numbers"), [(4, "bytes"), (8, "bytes"), (4, "INT4"), (4, "UINT4")]
 )

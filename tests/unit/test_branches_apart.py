@@ -139,6 +139,7 @@ def test_squeeze_without_axes(tmp_path: Path) -> None:
             np.testing.assert_array_equal(got["z"], x.ravel())
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("shape", [(1, 4, 1), (3, 4, 1), (1, 4, 5), (3, 4, 5), (0, 4, 1)])
 def test_a_squeeze_that_is_an_output(tmp_path: Path, shape: tuple[int, ...]) -> None:
     """Any of its sizes may be 1, and only its shape is what a run decides: a call asks for no

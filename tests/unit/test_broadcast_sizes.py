@@ -122,7 +122,7 @@ def _expected(model: ModelProto, feed: Mapping[str, Array]) -> Array | None:
         return None
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("name", MEETINGS)
 def test_all_small_sizes_that_meet(name: str, tmp_path: Path) -> None:
     """The result is numpy's, its shape too, or both loaders and the vm refuse the call, for every
@@ -154,6 +154,7 @@ def test_all_small_sizes_that_meet(name: str, tmp_path: Path) -> None:
     in_c.close()
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("size", SIZES)
 def test_an_open_size_meets_a_number(size: int, tmp_path: Path) -> None:
     """So for an open size and a size that the model says."""
@@ -188,6 +189,7 @@ def test_sizes_broadcast_in_any_order() -> None:
     ]
 
 
+@pytest.mark.broad
 def test_many_sizes_broadcast_without_depth() -> None:
     """A thousand sizes are one expression, ten calls deep."""
     sizes: list[Dim] = [symbol(f"n{number}") for number in range(1000)]

@@ -81,7 +81,6 @@ class CMakeProject:
 
 @pytest.mark.broad
 @pytest.mark.parametrize("generator", GENERATORS)
-@pytest.mark.sweep(2)
 def test_cmake_builds_again_for_the_files_that_a_model_reads(
     generator: str, tmp_path: Path
 ) -> None:
@@ -133,6 +132,7 @@ def test_cmake_tells_mistakes_when_it_configures(tmp_path: Path) -> None:
         assert words in " ".join(str(found.value).split())
 
 
+@pytest.mark.broad
 def test_make_builds_again_for_the_files_that_a_model_reads(tmp_path: Path) -> None:
     """Two models side by side; a change builds one of them; a data file that is gone for good stops
     nothing."""

@@ -90,6 +90,7 @@ def test_the_name_of_a_test_decides_nothing(bench: Workbench) -> None:
     assert (ran(report), report.named("passed")) == ({}, ["test.b"])
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     "config",
     [
@@ -107,6 +108,7 @@ def test_what_the_project_says_of_a_test_decides(bench: Workbench, config: str) 
     assert (ran(report), outcome(report)) == ({}, "passed")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "other",
     [("x86-64-v2", ("sse4.2",)), (TARGET, ("avx2", "fma", "something")), ("", ())],

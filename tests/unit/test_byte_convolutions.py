@@ -133,6 +133,7 @@ def test_depthwise_kernels_of_many_taps_have_channels_in_lanes(side: int) -> Non
     assert "depthwise" in [launch.group.kind for launch in launches_of(fused)]
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
 def test_every_sign_and_made_weights(dtypes: tuple[DType, DType]) -> None:
     """Dense, depthwise and grouped for each pair of signs; weights that are made at run time."""
@@ -171,6 +172,7 @@ def test_one_channel_is_narrowed_and_stored_alone(groups: int) -> None:
     check_graph(builder, [builder.op("cast", limited, dtype="u8")], [x], 0.0, TARGETS)
 
 
+@pytest.mark.broad
 def test_two_zero_points_around_one_image() -> None:
     """Convolutions of one tensor that pad it with different values have an image each."""
     x, w = drawn((1, 4, 5, 5), "u8", 1), drawn((6, 4, 3, 3), "i8", 2)
@@ -183,6 +185,7 @@ def test_two_zero_points_around_one_image() -> None:
     check_graph(builder, outputs, [x], 0.0, TARGETS)
 
 
+@pytest.mark.broad
 @pytest.mark.opencl
 def test_opencl_gives_the_same() -> None:
     """Dense and depthwise, both signs of each operand: as the interpreter of loops."""

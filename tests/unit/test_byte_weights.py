@@ -65,7 +65,7 @@ def of_rows(model: ModelProto, rows: int) -> ModelProto:
 @pytest.mark.parametrize("name", ["INT8", "UINT8"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("zeros", ZEROS)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(24)
 def test_dequantised_in_columns(name: str, form: str, zeros: str, tmp_path: Path) -> None:
     """DequantizeLinear per axis and per tensor before MatMul and Gemm, for any number of rows, a depth
     that is no multiple of four and columns that fill no panel."""
@@ -75,7 +75,7 @@ def test_dequantised_in_columns(name: str, form: str, zeros: str, tmp_path: Path
 
 @pytest.mark.parametrize("zeros", ["none", "columns"])
 @pytest.mark.parametrize("rows", [1, 3, 8, 33])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_bits_do_not_depend_on_what_is_known_of_rows(zeros: str, rows: int, tmp_path: Path) -> None:
     """A kernel for a known number of rows gives the bits of the one for any."""
     model, _ = made("UINT8", "columns", zeros, 200, 40)
@@ -125,6 +125,7 @@ def test_weights_of_16_bits_models(tmp_path: Path) -> None:
     np.testing.assert_allclose(result["y"], exact, rtol=2**-10)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("zeros", ["none", "columns"])
 def test_the_bundle_is_as_small_as_the_model(zeros: str, tmp_path: Path) -> None:
     """The weights of a bundle have at most 1.15 times the bytes of those of the model."""
@@ -176,6 +177,7 @@ def product(builder: Builder, numbers: Array, zero: Array | None, scale: Array) 
     return builder.op("matmul", 0, builder.op("mul", wide, builder.constant(scale)))
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("rows", [1, 5, 14])
 @pytest.mark.parametrize("with_zero", [False, True])
 def test_kernels_are_those_of_the_interpreter(rows: int, *, with_zero: bool) -> None:

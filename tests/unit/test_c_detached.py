@@ -58,6 +58,7 @@ def same_verdict(bundle: Path, *keys: str | Path, policy: str | Path = "") -> tu
     return verdicts[0], reasons[0]
 
 
+@pytest.mark.broad
 def test_a_signature_beside_the_bundle(bundle: Path, owners: list[Owner]) -> None:
     """It counts as one in the bundle does, from a link's place, too; each reason has its words."""
     alice, bob, carol = owners
@@ -180,6 +181,7 @@ def test_a_policy_says_how_many(bundle: Path, owners: list[Owner], tmp_path: Pat
     assert same_verdict(bundle, policy=policy)[0].what == "not a policy"
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -304,6 +306,7 @@ ASKED: dict[str, tuple[Callable[[Path, list[Owner]], None], str, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", ASKED)
 def test_who_must_have_signed(bundle: Path, owners: list[Owner], tmp_path: Path, case: str) -> None:
     """By keys, where one is enough, and by a policy: the same verdict in the same words."""

@@ -85,6 +85,7 @@ def test_hooks_hear_of_launches_and_copies(tmp_path: Path, early: int) -> None:
         assert begun == ended == wanted
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("grows", [0, 1])
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("rows", [4, "batch"])
@@ -165,6 +166,7 @@ WRONG = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("devices", WRONG, ids=str)
 def test_bindings_are_refused_in_the_same_words(tmp_path: Path, devices: dict[str, str]) -> None:
     """What, where, why and the exit code; what to do, where nothing is guessed."""
@@ -231,6 +233,7 @@ TABLES: dict[str, LibrarySpec] = {
 }
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(
     "name",
     [

@@ -105,7 +105,7 @@ SPECIALS = {
 
 
 @pytest.mark.parametrize("dtype", SPECIALS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_numbers_of_all_kinds(dtype: TensorProto.DataType, tmp_path: Path) -> None:
     """Largest, smallest, infinite and no numbers as expected results: the same error."""
     graph = helper.make_graph(

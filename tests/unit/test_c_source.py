@@ -43,6 +43,7 @@ def bundle_run(model: Path, target: str, given: dict[str, Array], folder: Path) 
         return session.run(given)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("model", "form"),
     [
@@ -90,6 +91,7 @@ def save(
     return path
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
 def test_bf16(form: CForm, tmp_path: Path) -> None:
     """Numbers of bf16 are widened by operators of C, in vectors of eight too."""
@@ -104,6 +106,7 @@ def test_bf16(form: CForm, tmp_path: Path) -> None:
     assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
 
 
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
 def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) -> None:
@@ -117,6 +120,7 @@ def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) ->
     assert facts["weights_bytes"] == matrix.size * (4 if dtype is np.float16 else 2)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
 def test_trees(form: CForm, tmp_path: Path) -> None:
     """Every branch goes the way that it goes by machine code."""

@@ -41,6 +41,7 @@ def with_place(header: Path) -> CModel:
     return made
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n == QUICK else pytest.mark.slow) for n in (*TINY, PERSON)],

@@ -76,7 +76,7 @@ def image_of(*shape: int) -> Array:
     ],
     ids=["u8s8", "s8s8 open", "skewed", "one scale, open"],
 )
-@pytest.mark.sweep(20)
+@pytest.mark.sweep(60)
 def test_every_halo_is_what_the_kernels_write(
     scheme: Scheme, image: tuple[int | str, ...], first: int, tmp_path: Path
 ) -> None:

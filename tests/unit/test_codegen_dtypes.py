@@ -50,7 +50,7 @@ def _number(stored: float, dtype: DType) -> float:
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("source", COMPUTED_DTYPES)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(48)
 def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
     """Every cast gives what the interpreter's definition says, and storing f16 and bf16 rounds to
     nearest even."""
@@ -138,7 +138,7 @@ def test_f64_to_f16_rounds_once(target: Target) -> None:
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", _INTEGERS)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_integer_arithmetic(dtype: DType, target: Target) -> None:
     """Division truncates and never traps, mod has the divisor's sign, fmod the dividend's; all
     wraps as numpy's."""
@@ -188,7 +188,7 @@ def test_integer_arithmetic(dtype: DType, target: Target) -> None:
         )
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", _INTEGERS)
 def test_integer_powers_and_shifts(dtype: DType, target: Target) -> None:

@@ -99,7 +99,7 @@ def _arguments(least: float, greatest: float, dtype: DType) -> Array:
     _BOUNDS,
     ids=[row[0] for row in _BOUNDS],
 )
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_functions_stay_within_their_bounds(
     name: str,
     exact: Function,
@@ -116,7 +116,7 @@ def test_functions_stay_within_their_bounds(
         assert error.max() <= bound, (dtype, x[error.argmax()])
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(
     ("name", "exact"), [row[:2] for row in _BOUNDS], ids=[row[0] for row in _BOUNDS]
@@ -137,6 +137,7 @@ def test_functions_agree_on_special_values(name: str, exact: Function, target: T
         assert np.where(tiny, 0, full).max() <= 6.5, (dtype, x[np.where(tiny, 0, full).argmax()])
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_trigonometry_reduces_the_largest_arguments(target: Target) -> None:
     """Arguments up to the largest float, and near multiples of pi/2, are reduced exactly."""

@@ -103,7 +103,7 @@ def _dtypes_of(function: str) -> tuple[DType, ...]:
 
 @pytest.mark.parametrize("target", _LEVELS, ids=str)
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_functions_call_no_library(function: str, target: Target) -> None:
     """Every function becomes instructions on every target, foreign ones included."""
     for dtype in _dtypes_of(function):
@@ -115,8 +115,8 @@ def test_functions_call_no_library(function: str, target: Target) -> None:
         assert _undefined(compile_only(program, target)) == []
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("target", _LEVELS, ids=str)
-@pytest.mark.sweep(8)
 def test_casts_call_no_library(target: Target) -> None:
     """Every cast becomes instructions on every target."""
     for source in COMPUTED_DTYPES:

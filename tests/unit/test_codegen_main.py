@@ -80,6 +80,7 @@ def test_a_chain_computes_and_reports_its_sizes() -> None:
     pool.stop()
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(
     ("fields", "code"),
     [

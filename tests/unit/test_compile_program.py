@@ -136,6 +136,7 @@ OPEN_DEVICES = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("declared", [ON_HOST, ""])
 def test_a_device_in_a_branch(tmp_path: Path, body: str, declared: str) -> None:
@@ -169,6 +170,7 @@ def check_branch(folder: Path, device: str, body: str, declared: str) -> None:
             np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("size", ["8", "n"])
 @pytest.mark.parametrize(
     ("name", "dtype"), [("f32", "float32"), ("f64", "float64"), ("i32", "int32")]

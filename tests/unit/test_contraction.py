@@ -173,6 +173,7 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
         assert_near(c, a, b, "f32")
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("height", "heights"), [(4, (4, 3, 2)), (6, (6, 5, 4, 3, 2)), (8, (8, 6, 5, 4, 3, 2))]
@@ -255,7 +256,7 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
     assert len(results) == 1
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("columns", [3, 8, 24, 37])
@@ -295,6 +296,7 @@ def test_weights_of_one_row_are_prefetched() -> None:
         assert ("i32 0, i32 2, i32 1)" in text) == is_prefetched
 
 
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("columns", [32, 45])
 @pytest.mark.parametrize("symbolic", [False, True])
@@ -319,6 +321,7 @@ def test_heavy_epilogues_equal_light_ones(level: str, columns: int, symbolic: bo
     assert np.abs(c - (0.5 * x * (1 + erf(x / np.sqrt(2))) + residual)).max() < 2e-5
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("stride", "channels", "kernel"), [(1, 5, 3), (2, 3, 7), (2, 16, 3), (1, 20, 1)]

@@ -101,7 +101,7 @@ def product(a: Array, b: Array, dtype: DType) -> Array:
 
 @pytest.mark.parametrize("target", [*map(parse_target, LEVELS), *DOT_PRODUCTS], ids=str)
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), TOGETHER)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(24)
 def test_products_together_are_exact(target: Target, a_dtype: DType, b_dtype: DType) -> None:
     """Any i16, the least by the least too, whose pair of products is beyond i32, and any bytes:
     tails of rows, columns and depth, open numbers of rows, nothing read beyond a row of A."""
@@ -121,7 +121,7 @@ def test_products_together_are_exact(target: Target, a_dtype: DType, b_dtype: DT
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("b_dtype", NARROW)
 @pytest.mark.parametrize("a_dtype", NARROW)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 def test_narrow_integers_are_widened(level: str, a_dtype: DType, b_dtype: DType) -> None:
     """A and B of any sign and width, B in place: never read past its end."""
     target = parse_target(level)
@@ -134,6 +134,7 @@ def test_narrow_integers_are_widened(level: str, a_dtype: DType, b_dtype: DType)
             np.testing.assert_array_equal(c, product(a, b, "i32"))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", ["i32", "u32", "i64", "u64"])
 def test_wide_integers_wrap(level: str, dtype: DType) -> None:
@@ -144,6 +145,7 @@ def test_wide_integers_wrap(level: str, dtype: DType) -> None:
     np.testing.assert_array_equal(c, product(a, b, dtype))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), [("f16", "f32"), ("f32", "f16"), ("f16", "f16")])
 def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) -> None:
@@ -157,6 +159,7 @@ def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) ->
     np.testing.assert_array_equal(c, same)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(
     ("dtypes", "together"),
@@ -184,6 +187,7 @@ def test_code_equals_the_interpreter(
     np.testing.assert_array_equal(c, product(a, b, dtypes[2]))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("name", "dtypes", "instruction"),
     [
@@ -222,7 +226,7 @@ def test_products_that_lie_apart_are_refused() -> None:
 @pytest.mark.parametrize("depth", [8, 9])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), [("u8", "i8"), ("i8", "i8"), ("i16", "u8")])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(36)
 def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtype: DType) -> None:
     """``matmul_integer`` of narrow integers, a known and a made B, any depth, with what follows
     fused: exact."""
@@ -243,7 +247,7 @@ def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtyp
         assert tiles.b_panels.together == (2 if "i16" in (a_dtype, b_dtype) else 4)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize(
     ("a_shape", "b_shape", "together"),
     [
@@ -294,6 +298,7 @@ def drawn_any(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
     return drawn((int(np.prod(shape[:-1])), shape[-1]), dtype, seed).reshape(shape)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("dtype", ["i8", "u16", "i32", "u64"])
 def test_products_of_integers_have_tiles(dtype: DType) -> None:
     """``matmul`` of any integers is a contraction, whose sums wrap in the operands' type; batches

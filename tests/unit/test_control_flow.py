@@ -278,7 +278,7 @@ def test_kernels_under_the_memory_plan_give_what_the_interpreter_gives(name: str
             assert_alike(want, have)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("name", CASES)
 def test_bundles_run_alike_as_code_and_in_the_vm(name: str, tmp_path: Path) -> None:
     """A saved bundle gives the interpreter's results, the same bits from aot and vm, again and

@@ -57,6 +57,7 @@ GEOMETRIES: dict[str, tuple[tuple[int, ...], int, tuple[int, ...], Pads, Attribu
 }
 
 
+@pytest.mark.sweep(36)
 @pytest.mark.parametrize("case", GEOMETRIES)
 @pytest.mark.parametrize("is_open", [False, True])
 def test_rows_of_pixels(case: str, *, is_open: bool) -> None:

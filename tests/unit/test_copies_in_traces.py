@@ -68,6 +68,7 @@ def readers(bundle: Path) -> set[tuple[int, int]]:
     return found
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("split", SPLITS)
 def test_no_copy_is_redundant(split: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In each call a value goes to a device at most once, somebody reads it there, and nothing is

@@ -126,6 +126,7 @@ def test_forged_libraries(library: bytes, name: str) -> None:
     assert not machine.loaded
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("call", ["launch", "memcpy_htod", "memcpy_dtoh", "synchronize", "push"])
 def test_a_driver_that_fails_is_lost(bundle: bytes, call: str) -> None:
     """That call ends with an error, every later one does, and the process lives; a new session

@@ -48,6 +48,7 @@ def on_gpu(model: str, path: Path, target: str = "sm_75") -> Cases:
     return cases
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "model",
     [model if model in _QUICK else pytest.param(model, marks=pytest.mark.slow) for model in STATIC],
@@ -99,6 +100,7 @@ def expected() -> Array:
     return result
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("order", [AT_ONCE, LATE, FIRST_LATE])
 def test_some_placements(expected: Array, order: str) -> None:
     """In turns over the host, a GPU and another one; copies go by way of the host. When a driver

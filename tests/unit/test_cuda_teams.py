@@ -66,7 +66,7 @@ def expect(case: Case, got: Array) -> None:
         assert_near(got, a, b.astype(np.float32), "f32")
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_products_are_those_of_units_alone(case: Case) -> None:
     """Rows, columns and depth that no tile divides, open sizes: the product, and every bit of what
@@ -76,6 +76,7 @@ def test_products_are_those_of_units_alone(case: Case) -> None:
     np.testing.assert_array_equal(got.view(np.uint32), alone.view(np.uint32))
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("lanes", ORDERS)
 @pytest.mark.parametrize("case", CASES[1:3], ids=str)
 def test_no_thread_counts_on_another_without_waiting(case: Case, lanes: tuple[int, ...]) -> None:

@@ -68,7 +68,7 @@ def assert_read_alike(folder: Path, target: str, dependencies: Sequence[str]) ->
     assert sorted(ninja_reads(folder, target)) == sorted(dependencies)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize(
     "name",
     ["a b", "a  b", " a", "a#b", "#", "a$b", "$", "$(a)b", "a\\b", "a\\ b", "a\\\\ b", "a\\\\b", "a:b", "C:a", "a'b", 'a"b',

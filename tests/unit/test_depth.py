@@ -108,6 +108,7 @@ def test_numbers_that_wrap() -> None:
     assert result.tolist() == [0]
 
 
+@pytest.mark.broad
 def test_paths_through_diamonds_are_not_counted(tmp_path: Path) -> None:
     """Behind a convolution, each of 60 ops reads its operand twice: 2^60 paths lead to the output,
     which decide the layout of its result."""

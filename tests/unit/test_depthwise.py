@@ -62,7 +62,7 @@ def reference(image: Array, weights: Array, out: int, stride: int) -> Array:
     return total
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize(
@@ -91,6 +91,7 @@ def test_rows_of_all_tails(
     assert np.abs(result - reference(image, weights, out, stride)).max() < 2e-5
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 def test_symbolic_sizes(level: str) -> None:
     """One kernel serves any width and number of channels, with equal bits."""
@@ -107,6 +108,7 @@ def test_symbolic_sizes(level: str) -> None:
         assert np.abs(results[0] - reference(image, weights, 10, 1)).max() < 1e-5
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 def test_bits_do_not_depend_on_pixels_or_threads(level: str) -> None:
     """Groups of pixels and cuts of the range do not change a bit."""

@@ -72,7 +72,7 @@ GEOMETRIES = [
 
 
 @pytest.mark.parametrize(("size", "kernel", "strides", "dilations", "pads"), GEOMETRIES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_planes(
     size: tuple[int, ...],
     kernel: tuple[int, ...],
@@ -94,7 +94,7 @@ MASKING = [target for target in RUNNABLE if target.vector_bits >= MASKED_LOAD_BI
 
 @pytest.mark.parametrize("is_open", OPEN)
 @pytest.mark.parametrize(("size", "kernel", "strides", "dilations", "pads"), GEOMETRIES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 def test_planes_of_open_sizes(
     size: tuple[int, ...],
     kernel: tuple[int, ...],

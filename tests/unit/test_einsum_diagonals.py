@@ -14,6 +14,7 @@ import ingot
 import ingot_runtime
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("equation", "shape", "dims"),
     [

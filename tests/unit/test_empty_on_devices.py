@@ -42,6 +42,7 @@ def network(rows: int | str) -> ModelProto:
     )
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("rows", [0, "n"])
 @pytest.mark.parametrize(
     "place",

@@ -402,6 +402,7 @@ def test_sizes_that_overflow_are_refused(tmp_path: Path) -> None:
     np.testing.assert_array_equal(result["y"], -normal(0, 2, 3).reshape(3, 2))
 
 
+@pytest.mark.broad
 def test_attention_over_a_length_that_only_the_values_tell(tmp_path: Path) -> None:
     """Kernels with scratch memory run on sizes that `main` reads while it runs."""
     nodes = [

@@ -180,6 +180,7 @@ def named(model: ModelProto) -> ModelProto:
     return model
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("place", [["/y"], ["/v"], ["/u"], ["/v", "/u"]])
 def test_buffers_that_fill_whole_pages(place: Sequence[str]) -> None:
     """What is of no size, scratch here, has a place in the pool too where everything before it ends
@@ -225,8 +226,8 @@ LATE: dict[str, ModelProto] = {
 }  # fmt: skip
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", LATE)
-@pytest.mark.sweep(8)
 def test_sizes_that_the_data_decide(name: str) -> None:
     """Each node alone on the device, all of them, all but the first and all but the last: blocks
     that only `main` asks for lie there."""

@@ -52,6 +52,7 @@ def test_a_small_build_starts_no_process(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(processes(log)) == 1
 
 
+@pytest.mark.broad
 def test_a_large_build_goes_on_in_workers(tmp_path: Path) -> None:
     """At first here, then in as many processes as there are jobs."""
     log = tmp_path / "log"

@@ -136,7 +136,7 @@ def test_wait_ends_when_its_time_is_over(tmp_path: Path, kind: str) -> None:
 
 @every_kind
 @pytest.mark.parametrize("wrong", ["raise", "bug", "sys.exit"])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(10)
 def test_an_error_ends_its_action_alone(tmp_path: Path, kind: str, wrong: str) -> None:
     """It has the class and the four parts that it was raised with, references as references; what
     is run after it is run."""

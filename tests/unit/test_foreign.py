@@ -156,7 +156,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], P
     return paths
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize("target", ["aarch64", "riscv64"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_foreign_bundle_is_whole(

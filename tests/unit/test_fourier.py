@@ -48,7 +48,7 @@ def random(*shape: int) -> Array:
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("inverse", [0, 1])
 @pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(16)
 def test_lengths(length: int, inverse: int, parts: int) -> None:
     """Real and complex signals of every kind of length, both directions: the error is that of
     rounding the result to f32."""

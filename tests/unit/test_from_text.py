@@ -269,6 +269,7 @@ def _texts(folder: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("stage", ["graph", "placed", "loops"])
 @given(data=st.data())
 @settings(max_examples=40)

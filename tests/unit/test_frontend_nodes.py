@@ -78,8 +78,8 @@ def test_every_tenth_node_case_agrees(form: str) -> None:
     assert counts["agrees"] >= 125
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("form", ["symbolic", "fixed symbolic"])
-@pytest.mark.sweep(2)
 def test_every_tenth_node_case_agrees_with_unknown_sizes(form: str) -> None:
     """No size of any input known at compile time: the same answers."""
     cases = tuple(

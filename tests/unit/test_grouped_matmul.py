@@ -58,7 +58,7 @@ def _graph(
 @pytest.mark.parametrize("kind", ["any", "one", "outside"])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("is_open", [True, False])
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_kernels_give_what_the_interpreter_does(
     target: Target, shape: tuple[int, int, int, int], kind: str, *, constant: bool, is_open: bool
 ) -> None:
@@ -76,7 +76,7 @@ def test_kernels_give_what_the_interpreter_does(
 @pytest.mark.parametrize("rounded", [True, False])
 @pytest.mark.parametrize("has_zero", [True, False])
 @pytest.mark.parametrize("rows", [1, 9, 200])
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_matrices_in_blocks(
     target: Target, bits: int, rows: int, *, rounded: bool, has_zero: bool
 ) -> None:

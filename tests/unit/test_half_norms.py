@@ -46,6 +46,7 @@ def model_of(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_rows_without_variance_give_the_bias(kind: str, norm: str, tmp_path: Path) -> None:
@@ -83,6 +84,7 @@ BEFORE = {
 HALF_STEPS = {"f16": 2.0**-11, "bf16": 2.0**-8}
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("before", BEFORE)
 def test_folded_batch_norms_are_rounded_once(kind: str, before: str, tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_a_power_cut_leaves_the_old_or_the_new_one(shop: Shop, tmp_path: Path) -
     assert seen == {True, False}
 
 
+@pytest.mark.broad
 def test_a_power_cut_while_another_name_is_given(shop: Shop, tmp_path: Path) -> None:
     """The other bundle was installed itself: it is linked, and stays when it is no more installed."""
     start = tmp_path / "start"

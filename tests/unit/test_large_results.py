@@ -45,6 +45,7 @@ def _call(session: Session, seed: int, part: float) -> tuple[dict[str, Array], d
     return session.run({"x": x, "mask": mask}), {"picked": x[mask], "all": x + x}
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 1.0])
 def test_results_that_are_held_stay_as_they_are(session: Session, part: float) -> None:
     """Also a view of one alone, and when the session is closed."""
@@ -115,6 +116,7 @@ class _Known(Block):
         self.living.add(self)
 
 
+@pytest.mark.broad
 def test_memory_of_very_large_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is given out again, too, but two blocks wait for an output, whatever sizes it had."""
     made = make_model(

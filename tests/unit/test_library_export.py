@@ -109,6 +109,7 @@ def feed() -> dict[str, np.ndarray]:
     return {"x:0": np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 64)}
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("places", PLACES, ids=" ".join)
 def test_same_bits_wherever_the_pools_are(
     bundle: Path, places: tuple[str, ...], tmp_path: Path
@@ -289,6 +290,7 @@ def test_sizes_that_are_chosen(count: int, tmp_path: Path) -> None:
     assert library.number("output_y_BYTES") == str(2048 * count)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("node", "sizes"),
     [
@@ -516,7 +518,7 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         tmp_path / "found.ingot"
     )
     for name, said in (
-        ("open", "choose them: --shape x=1x1"),
+        ("open", "such as --shape x=4x4"),
         ("found", "'chosen'"),
         ("grown", "a library needs all sizes in advance"),
         ("measured", "'places'"),

@@ -17,7 +17,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 @pytest.mark.parametrize("tokens", [0, 1, 5])
 @pytest.mark.parametrize("corrects", [True, False])
 @pytest.mark.parametrize("is_open", [True, False])
-@pytest.mark.sweep(9)
+@pytest.mark.sweep(45)
 def test_kernels_give_what_the_interpreter_does(
     target: Target, heads: tuple[int, int, int], tokens: int, *, corrects: bool, is_open: bool
 ) -> None:

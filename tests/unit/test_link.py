@@ -37,6 +37,7 @@ define ptr @k() {
 """
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("text", _TARGETS)
 def test_an_image_starts_with_its_table(text: str) -> None:
     """Header, exports, kernels; sizes are multiples of the target's page; the bytes do not depend

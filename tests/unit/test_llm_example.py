@@ -72,6 +72,7 @@ def test_numbers_are_those_of_calls_without_caches(bundle: Path) -> None:
     assert [int(item) for item in printed.split()] == _greedy(bundle, [5, 6, 7], 12)
 
 
+@pytest.mark.broad
 def test_chance_is_that_of_its_seed(bundle: Path) -> None:
     """One seed gives the same tokens each time, another one others."""
     first, again, other = (
@@ -104,6 +105,7 @@ def _of_window(model: ModelProto, *, is_own_size: bool) -> ModelProto:
     return model
 
 
+@pytest.mark.broad
 def test_a_cache_of_the_size_of_the_window(tmp_path: Path) -> None:
     """A decoder with such a cache chooses what one with whole caches chooses."""
     printed: list[str] = []

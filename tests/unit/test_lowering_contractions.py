@@ -41,7 +41,7 @@ def conv(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(24)
 def test_conv(
     channels: int,
     filters: int,
@@ -100,6 +100,7 @@ def test_residual_block() -> None:
     check_graph(builder, [result, first], [normal(0, 1, 3, 12, 12)], RELATIVE, RUNNABLE)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 64, 100), (5, 7, 9), (128, 96, 64), (17, 33, 130), (49, 128, 48)]
 )

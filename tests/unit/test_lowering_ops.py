@@ -97,6 +97,7 @@ MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", MOVEMENTS)
 def test_movement(name: str) -> None:
     """Views, copies and gathers."""
@@ -110,7 +111,7 @@ def test_pad(mode: str) -> None:
     check([normal(0, 4, 5)], lambda b: b.op("pad", b.op("relu", 0), b.literal(9.0), **attributes))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(27)
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("width", [3, 40])
@@ -197,6 +198,7 @@ def test_argument_reduce(op: str, select_last: bool) -> None:
         check([x], lambda b: b.op(op, 0, axis=axis, select_last=select_last, keepdims=axis == 0))  # noqa: B023
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumsum(exclusive: bool, reverse: bool) -> None:
@@ -246,6 +248,7 @@ def test_lines_in_lanes(axis: int) -> None:
     check([x], lambda b: b.op("argmax", 0, axis=axis, select_last=False, keepdims=False))
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_softmax(op: str, axis: int) -> None:
@@ -256,7 +259,7 @@ def test_softmax(op: str, axis: int) -> None:
     )
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("shape", [(2, 5, 4, 9), (2, 5, 40, 30), (3, 70, 1, 2), (2, 5, 1, 1)])
 def test_softmax_over_channels(op: str, shape: tuple[int, ...]) -> None:
@@ -382,7 +385,7 @@ def test_pool_beside_a_smaller_operand(shape: tuple[int, ...]) -> None:
     check(arrays, lambda b: b.op("add", b.op("exp", 1), b.op("max_pool", 0, **attributes)))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(54)
 @pytest.mark.parametrize("op", ["max_pool", "average_pool"])
 @pytest.mark.parametrize(
     ("spatial", "kernel", "stride", "before", "after", "dilation"),
@@ -426,6 +429,7 @@ def test_pools_of_rows(
     check([x], lambda b: b.op("relu", b.op(op, 0, **attributes)))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("inner", [2, 3, 20])
 def test_few_columns_are_joined_by_others(inner: int) -> None:
     """What a transposed convolution leaves, phases beside channels, becomes rows of an image."""
@@ -445,6 +449,7 @@ def test_columns_are_joined_by_no_more_than_make_them_enough() -> None:
     check_graph(builder, [turned], [normal(0, 2, 3, 5, 7, 19)], 0)
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("dtype", ["f32", "u8"])
 @pytest.mark.parametrize("shape", [(70, 150), (33, 300), (300, 128)])
 def test_planes_of_several_blocks(shape: tuple[int, int], dtype: DType) -> None:
@@ -463,6 +468,7 @@ def numbers(dtype: DType, *shape: int) -> Array:
     return drawn > 0 if dtype == "bool" else drawn.astype(names.get(dtype, "f4"))
 
 
+@pytest.mark.sweep(21)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
 @pytest.mark.parametrize("columns", [2, 3, 5, 6])
 def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> None:
@@ -476,6 +482,7 @@ def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> Non
     check_graph(builder, [builder.op("equal", turned, turned)], [x], 0, RUNNABLE)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
 @pytest.mark.parametrize("channels", [2, 3, 4, 5, 6, 7])
 def test_pixels_of_few_channels_are_separated(channels: int, dtype: DType) -> None:
@@ -516,6 +523,7 @@ def test_truths_are_turned_in_blocks() -> None:
     check_graph(builder, [both], [normal(0, 37, 70) > 0, normal(1, 70, 37) > 0], 0, RUNNABLE)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("kernel", "stride", "pad", "dilation"),
     [((5, 5), 1, 2, 1), ((13, 4), 1, 6, 1), ((31,), 1, 9, 1), ((16,), 2, 3, 2), ((5, 5), 3, 1, 1)],
@@ -545,7 +553,7 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(16)
 def test_integers_wrap(dtype: DType) -> None:
     """Sums, products and casts of any width, over values near the limits."""
     limits = np.iinfo(
@@ -566,6 +574,7 @@ def test_integers_wrap(dtype: DType) -> None:
     check_graph(builder, outputs, [x, y], 0.0, RUNNABLE)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f64"])
 def test_other_floats(dtype: DType) -> None:
     """A row kernel, a reduction and a product in half and double precision."""
@@ -642,6 +651,7 @@ PIXELS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.sweep(31)
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 @pytest.mark.parametrize("case", PIXELS)
 @pytest.mark.parametrize("is_open", [False, True])

@@ -48,7 +48,7 @@ def keys_of(dtype: DType, shape: tuple[int, ...], top: int) -> Array:
 
 @pytest.mark.parametrize("case", ROWS)
 @pytest.mark.parametrize("dtype", UNSIGNED)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_argsort(dtype: DType, case: str) -> None:
     """Equal keys keep their order; the greatest key is one like others."""
     shape, count = ROWS[case]
@@ -78,6 +78,7 @@ def test_argsort_of_a_transposed_operand() -> None:
     check_graph(builder, outputs, [keys_of("u32", (90, 3), 50)], 0, RUNNABLE)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("period", [1, 16, 32, 48])
 @pytest.mark.parametrize("least", [0, 7, 2**32 - 100])
 def test_argsort_of_keys_that_come_again(period: int, least: int) -> None:
@@ -88,6 +89,7 @@ def test_argsort_of_keys_that_come_again(period: int, least: int) -> None:
     check_graph(builder, outputs, [keys], 0, RUNNABLE)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("top", [2**32 - 1, 1000, 0])
 def test_argsort_of_an_open_length(top: int) -> None:
     """Where few are wanted, of many keys or of all; one kernel ranks few keys, and sorts many by
@@ -124,6 +126,7 @@ def test_argsort_of_many_of_an_open_length() -> None:
 SPECIAL = (0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, 1e-45, -1e-45, 3e38)
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(
     ("dtype", "target"),
     [("f32", "u32"), ("f32", "i32"), ("f64", "u64"), ("f64", "i64"), ("i8", "u8"), ("u16", "i16")],
@@ -140,6 +143,7 @@ def test_bit_cast(dtype: DType, target: DType) -> None:
     check_graph(builder, outputs, [values], 0, RUNNABLE)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("density", [0.0, 0.02, 0.5, 1.0])
 def test_positions_of_true(density: float) -> None:
     """Over blocks without any, with some, and behind the last whole one."""

@@ -50,7 +50,7 @@ def forest(dtype: DType, trees: int, depth: int, features: int) -> tuple[Array, 
     return nodes, roots, leaves
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize("dtype", ["u32", "u64"])
 @pytest.mark.parametrize(
     ("rows", "trees", "depth"),

@@ -142,6 +142,7 @@ def bf16_programs() -> list[tuple[LoopProgram, list[Array]]]:
     return found
 
 
+@pytest.mark.broad
 @runs
 def test_bf16_code_equals_the_interpreter(target: Target, tiles: SoftwareTiles) -> None:
     """Bit by bit, by the rounding of tiles; denormals, infinities and NaN among the factors."""

@@ -95,6 +95,7 @@ def test_a_limit_is_a_number_of_bytes(number: int) -> None:
         ingot.compile(_with_functions(), max_bytes=number)
 
 
+@pytest.mark.broad
 def test_the_command_takes_a_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the units of the other sizes; exit code 3."""
     (tmp_path / "m.onnx").write_bytes(_network().SerializeToString())

@@ -128,8 +128,8 @@ def test_dynamic_export_agrees_at_five_sizes(model: str, tmp_path: Path) -> None
     check_export(model, tmp_path, dynamic=True)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("model", ["bert", "convnext", "t5"])
-@pytest.mark.sweep(8)
 def test_special_sizes_agree_beside_open_ones(model: str, tmp_path: Path) -> None:
     """A dynamic export with a specialisation for the sizes of one case gives PyTorch's outputs at
     these and all other sizes."""
@@ -222,13 +222,14 @@ def line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "step",
     [pytest.param(1, marks=pytest.mark.slow), 4],
     ids=["all rows", "every fourth row and how many there are"],
 )
 def test_page_is_current(step: int, tmp_path: Path, *, bless: bool) -> None:
-    """docs/models.md says what the compiler makes of every export today; the quick suite looks at
+    """docs/models.md says what the compiler makes of every export today; the broad suite looks at
     every fourth one."""
     head = _HEAD.format(error=RELATIVE_ERROR_MAX, target=TARGET)
     chosen = exports()[:: 1 if bless else step]

@@ -145,16 +145,16 @@ def gpu() -> Iterator[None]:
         yield
 
 
+@pytest.mark.broad
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
-        pytest.param("opencl", "x86-64-v2", marks=[pytest.mark.opencl, pytest.mark.broad]),
+        pytest.param("opencl", "x86-64-v2", marks=pytest.mark.opencl),
         ("cuda", "x86-64-v3"),
     ],
 )
-@pytest.mark.sweep(2)
 def test_on_devices(dtype: str, kind: str, target: str) -> None:
     """By the text that their drivers compile."""
     made = ingot.compile(chains(dtype), targets=[target], devices={"acc": kind}, place={"*": "acc"})
@@ -163,16 +163,16 @@ def test_on_devices(dtype: str, kind: str, target: str) -> None:
         assert session.device_counts().launches["acc"] > 0
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.sweep(2)
 def test_as_c_source(dtype: str, tmp_path: Path) -> None:
     """As a model in C."""
     (tmp_path / "m.onnx").write_bytes(chains(dtype).SerializeToString())
     check(CModel(export(tmp_path / "m.onnx", tmp_path / "c", "--name", "m")).run(given()), dtype)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.sweep(2)
 def test_check_and_selftest_pass(dtype: str, tmp_path: Path) -> None:
     """The interpreter of the graph, which rounds every value, agrees; a bundle proves itself."""
     (tmp_path / "m.onnx").write_bytes(chains(dtype).SerializeToString())
@@ -181,6 +181,7 @@ def test_check_and_selftest_pass(dtype: str, tmp_path: Path) -> None:
     assert device(["selftest", str(tmp_path / "m.ingot")]) == 0
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 def test_narrow_integers_wrap_around(dtype: str, tmp_path: Path) -> None:
     """Sums, differences, products and negatives of narrow integers, made wide in one kernel."""

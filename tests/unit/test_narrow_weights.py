@@ -153,6 +153,7 @@ PLACES = {
 }
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("place", PLACES)
 def test_no_bundle_grows(place: str, tmp_path: Path) -> None:
     """Beside a look-up, whatever else reads the matrix: halves take no more than f32 with the same
@@ -178,6 +179,7 @@ def test_no_bundle_grows(place: str, tmp_path: Path) -> None:
     assert found[0] <= found[1]
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", HALVES)
 @given(seed=st.integers(0, 2**32), sizes=st.sampled_from([(1, 19, 6), (4, 37, 5), (7, 64, 3)]))

@@ -92,6 +92,7 @@ def _agree(
 # ---- casts ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("source", FLOAT_TYPES)
 def test_floats_that_do_not_fit_an_integer(tmp_path: Path, source: str) -> None:
     """As numpy on x86-64, infinities and NaN too; what does not fit 32 bits becomes any u32, for
@@ -142,6 +143,7 @@ EXPONENTS = (
 BASES = ("float16", "float32", "float64", "int32", "int64", "uint8")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("exponent", ["int64", "uint64", "int32"])
 def test_integer_exponents_keep_their_last_bit(tmp_path: Path, exponent: str) -> None:
     """-1 to the power of 2^24 + 1 is -1, and 3 to the power of 2^32 + 1 is not 3."""
@@ -303,6 +305,7 @@ def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
         )
 
 
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("shape", [(2,), (1, 2), (3, 1), ()], ids=str)
 def test_beta_of_0_leaves_c_out(dtype: str, shape: tuple[int, ...], tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_floats_are_the_nearest(dtype: Any, tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.signbit(found["y"]), np.signbit(expected))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int8])
 def test_integers_both_ways(dtype: Any, tmp_path: Path) -> None:
     """The least and the greatest number come back."""

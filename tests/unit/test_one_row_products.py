@@ -17,6 +17,7 @@ from ingot_compiler.lowering.fused import launches_of
 DEPTH, COLUMNS = 96, 200
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("constant", [True, False])
 def test_open_rows_give_the_bits_of_fixed_ones(tmp_path: Path, *, constant: bool) -> None:
     """Of weights and of a second input, with what follows in the same kernel."""

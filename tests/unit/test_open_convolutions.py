@@ -40,7 +40,7 @@ def _model(shape: list[str | int], to: int, kernel: int, stride: int) -> ModelPr
 @pytest.mark.parametrize(
     ("channels", "to", "kernel"), [(3, 16, 3), (1, 24, 5), (20, 33, 3), (32, 7, 3)]
 )
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_images_of_any_size(
     channels: int, to: int, kernel: int, stride: int, tmp_path: Path
 ) -> None:
@@ -51,6 +51,7 @@ def test_images_of_any_size(
     check_model(model, feeds, tmp_path)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("width", [28, 56, 27, 20])
 def test_any_number_of_images(width: int, tmp_path: Path) -> None:
     """Tiles that divide the rows of an image, and others."""

@@ -19,6 +19,7 @@ _MODES: dict[str, Literal["reflect", "wrap", "edge"]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("mode", _MODES)
 @pytest.mark.parametrize("pads", [(0, 3, 0, 3), (2, 5, 1, 0), (1, 0, 4, 6)])
 def test_pads_of_open_sizes(tmp_path: Path, mode: str, pads: tuple[int, int, int, int]) -> None:

@@ -138,6 +138,7 @@ def test_a_device_that_works_beside_one_that_does_not(broken: str, tmp_path: Pat
     assert [dict(devices)["acc"] for devices in found[good]] == [good, good]
 
 
+@pytest.mark.broad
 def test_those_that_work_come_first(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver is tried by what it compiles, with its reason, wherever it is named."""
     monkeypatch.setenv("OCL_ICD_VENDORS", broken)

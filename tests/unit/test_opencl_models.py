@@ -27,6 +27,7 @@ _ERROR_MAX = 1e-5
 _QUICK = ("resnet",)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "model",
     [model if model in _QUICK else pytest.param(model, marks=pytest.mark.slow) for model in STATIC],

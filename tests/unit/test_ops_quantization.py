@@ -19,6 +19,7 @@ def values(*shape: int) -> Array:
     return (np.random.default_rng(0).standard_normal(shape) * 40).astype(np.float32)
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("zero", [np.uint8(7), np.int8(-3), np.uint16(900), np.int16(5)])
 def test_round_trip(tmp_path: Path, zero: Any) -> None:
     """Quantised and back, per tensor, for every integer type."""

@@ -55,7 +55,7 @@ def check_interpreted(model: ModelProto, feed: dict[str, Array], folder: Path) -
 @pytest.mark.parametrize("op", list(GATES))
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_directions_and_sizes(
     tmp_path: Path, op: str, direction: str, batch: int, hidden: int
 ) -> None:
@@ -71,6 +71,7 @@ def test_directions_and_sizes(
     check_interpreted(model, {"x": x}, tmp_path)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
 def test_reference(tmp_path: Path, op: str) -> None:
     """Both directions with weights of a run agree with ONNX's own reference, which keeps no state
@@ -83,7 +84,7 @@ def test_reference(tmp_path: Path, op: str) -> None:
     check_model(model, [{"x": x, **tables}], tmp_path, 1e-5, floor=1e-6)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize(
     ("op", "attributes"),
     [
@@ -110,6 +111,7 @@ def test_attributes(tmp_path: Path, op: str, attributes: dict[str, Any]) -> None
     check_interpreted(model, {"x": x}, tmp_path)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("op", list(GATES))
 def test_lengths_states_and_peepholes(tmp_path: Path, op: str) -> None:
     """Behind the end of a short row y is 0 and the state stays; it starts from the given state."""

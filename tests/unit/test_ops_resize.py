@@ -68,6 +68,7 @@ def test_halves_are_rounded_once(tmp_path: Path, mode: str) -> None:
     np.testing.assert_array_equal(found[0], found[1].astype(np.float16))
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -191,6 +192,7 @@ def test_nearest_by_whole_factors(tmp_path: Path, coordinates: str, nearest: str
     check_model(model, calls, tmp_path)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("target", ["sizes", "scales"])
 def test_a_result_of_one_row_is_the_first(tmp_path: Path, mode: str, target: str) -> None:

@@ -93,6 +93,7 @@ def test_affine_grid(tmp_path: Path, align: int) -> None:
     )
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("mode", ["avg", "max"])
 def test_roi_align(tmp_path: Path, mode: str, ratio: int) -> None:
@@ -129,7 +130,7 @@ def test_roi_align_of_open_regions(tmp_path: Path) -> None:
     check_model(model, calls, tmp_path, floor=1e-5)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("length", [5, 8, 12])
 def test_fourier_transforms(tmp_path: Path, onesided: int, length: int) -> None:
@@ -174,6 +175,7 @@ def _blocks(attributes: dict[str, list[int]], image: list[int], block: list[int]
     return found
 
 
+@pytest.mark.sweep(22)
 @pytest.mark.parametrize("case", FOLDS)
 def test_folds(tmp_path: Path, case: str) -> None:
     """Overlapping blocks are added into their image."""

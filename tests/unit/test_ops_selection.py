@@ -104,6 +104,7 @@ def test_a_small_late_output_is_planned_as_its_upper_bound(tmp_path: Path) -> No
         np.testing.assert_array_equal(flat.reshape(expected.shape), expected)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("attributes", [{}, {"axis": 0}, {"axis": 1}])
 def test_compress(tmp_path: Path, attributes: dict[str, Any]) -> None:
     """Slices or elements whose condition is true; a short condition ends early."""
@@ -179,6 +180,7 @@ def _windows() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("attributes", _windows())
 def test_positions_of_max_pool(tmp_path: Path, attributes: dict[str, Any]) -> None:
     """MaxPool's second result names the element that won."""
@@ -220,6 +222,7 @@ def test_unique_rows_without_elements(tmp_path: Path) -> None:
     assert [result[name].tolist() for name in "ivc"] == [[0], [0, 0, 0, 0], [4]]
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("most", [5, 90, 700])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
@@ -240,6 +243,7 @@ def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
     check_model(model, [feed], tmp_path)
 
 
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("is_open", [False, True])
@@ -270,7 +274,7 @@ def test_positions_of_equal_maxima(tmp_path: Path, dtype: str, order: int, is_op
         assert found == (image * 3 + channel) * 30 + place
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.BOOL, TensorProto.FLOAT16])
 @pytest.mark.parametrize("k", [0, 3, -5, 129, 131, -200])

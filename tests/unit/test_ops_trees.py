@@ -109,6 +109,7 @@ def test_two_classes_of_one_score() -> None:
     assert agrees([node], {"x": rows()}, "label scores") == AGREES
 
 
+@pytest.mark.broad
 def test_wide_features(tmp_path: Path) -> None:
     """f64 features are compared as such: one that f32 would round across a value goes right."""
     attributes = classic_trees(3, 3, "target", 1, 6, ["BRANCH_LEQ", "BRANCH_LT"])
@@ -243,7 +244,7 @@ def test_what_is_no_tree_of_the_older_ops(case: str) -> None:
     assert "node 'TreeEnsembleRegressor'" in str(caught.value) or "node" in caught.value.where
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize("shape", ["chain", "bushy"])
 def test_a_million_nodes(shape: str) -> None:
     """Tables of a tree of a million nodes are made of arrays, however deep it is."""

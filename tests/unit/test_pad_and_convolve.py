@@ -47,6 +47,7 @@ def _pads_left(model: ModelProto, folder: Path) -> bool:
     return "= pad(" in text.read_text()
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("pads", "value", "mode", "stays"),
     [

@@ -46,6 +46,7 @@ def kinds(builder: Builder, outputs: list[int]) -> list[str]:
     return [kind for kind in found if kind != "fill_halo"]
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])
 @pytest.mark.parametrize(
     ("channels", "own", "block", "taps"),

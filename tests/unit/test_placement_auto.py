@@ -74,6 +74,7 @@ def predicted(marks: Sequence[str], seed: int, count: int) -> int:
     return predicted_picoseconds(placed_by(marks, seed, count), TIMES[:count])
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(("count", "nodes"), [(2, 7), (3, 4)])
 @settings(max_examples=40)
 @given(seed=st.integers(0, 1 << 30), data=st.data())

@@ -52,6 +52,7 @@ def test_every_loader_gives_the_same_bits(cases: Cases, bundle: Path, tmp_path: 
     assert [pool["from_caller"] for pool in pools.values()] == [False, True, False, True]
 
 
+@pytest.mark.broad
 def test_inspect_tells_of_pools(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each with its bytes; none of them runs anything."""
     assert main(["inspect", str(bundle)]) == 0

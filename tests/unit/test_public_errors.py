@@ -82,6 +82,7 @@ RAISED: dict[type[Exception], Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("kind", RAISED, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
 def test_one_clause_catches_them(folder: Path, kind: type[Exception]) -> None:
     """``except ingot.IngotError`` catches what either package raises; it says what, where and why,

@@ -82,7 +82,7 @@ def test_products_are_those_of_integers(name: str, scheme: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["u8s8", "skewed s8u8"])
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 def test_machine_code_gives_what_the_reference_gives(
     tmp_path: Path, name: str, scheme: str
 ) -> None:
@@ -110,6 +110,7 @@ def test_dynamic_quantisation_multiplies_integers(weights: Any) -> None:
     np.testing.assert_allclose(result, expected, 1e-5, 1e-5)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("groups", [1, 2])
 def test_dynamic_convolutions_multiply_integers(tmp_path: Path, groups: int) -> None:
     """Around the image stands a zero point that is known at run time alone; the weights have one

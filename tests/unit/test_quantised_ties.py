@@ -117,7 +117,7 @@ def test_the_interpreter_rounds_where_the_text_does(
 @pytest.mark.parametrize("size", [SIZE, "n"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("op", OPS)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_machine_code_rounds_where_the_text_does(
     op: str, dtype: type[np.integer[Any]], size: int | str, tmp_path: Path
 ) -> None:

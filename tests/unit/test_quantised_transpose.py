@@ -73,7 +73,7 @@ def test_others_run_in_floats() -> None:
 @pytest.mark.parametrize("name", WINDOWS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("has_bias", [True, False])
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_results(scheme: str, name: str, target: str, tmp_path: Path, *, has_bias: bool) -> None:
     """Every integer within a step of the reference, nearly all equal."""
     model = model_of(SCHEMES[scheme], name, has_bias=has_bias)

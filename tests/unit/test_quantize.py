@@ -102,6 +102,7 @@ def test_the_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "w0" not in [item.name for item in made.graph.initializer]
 
 
+@pytest.mark.broad
 @pytest.mark.usefixtures("folder")
 def test_calls_in_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     """Rows in two calls count as those of one."""
@@ -137,6 +138,7 @@ def test_rounding() -> None:
     assert seen[1] < seen[0]
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -91,6 +91,7 @@ def test_every_row_has_its_own_steps(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert np.abs(alone - first).max() < 0.03 * np.abs(first).max()
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("opset", [11, 13, 17, 18, 21])
 def test_every_opset(opset: int, tmp_path: Path) -> None:
     """ReduceMax has its axes where the opset wants them; older models are converted."""
@@ -140,7 +141,8 @@ def spoiled() -> ModelProto:
     return make_model(layers.nodes, [x], [tensor("y", None)], layers.stored)
 
 
-@pytest.mark.parametrize("way", [pytest.param((), marks=pytest.mark.broad), ("--dynamic",)])
+@pytest.mark.broad
+@pytest.mark.parametrize("way", [(), ("--dynamic",)])
 @pytest.mark.usefixtures("folder")
 def test_what_is_too_far_is_refused(
     way: tuple[str, ...], capsys: pytest.CaptureFixture[str]
@@ -165,6 +167,7 @@ def test_what_is_too_far_is_refused(
     assert "  --keep 'node y' gives" in shown.out
 
 
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

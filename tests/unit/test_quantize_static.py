@@ -167,6 +167,7 @@ def test_no_product_runs_in_floats(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+@pytest.mark.broad
 @pytest.mark.usefixtures("folder")
 def test_a_node_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     """It has the operands that it had, and is told with the reason."""
@@ -244,7 +245,7 @@ def test_rounded_weights() -> None:
     assert np.allclose(found[1:3], bias[1:3], rtol=1e-6)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -37,6 +37,7 @@ def groups_of(model: ModelProto) -> int:
     return found.integer("groups")
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("channels", "results", "kernel", "step", "groups"),
     [

@@ -93,6 +93,7 @@ def test_no_run(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -59,8 +59,8 @@ def exact(how: tuple[str, str], size: int, new: int) -> Array:
     return nearest
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("coordinate", COORDINATES)
-@pytest.mark.sweep(2)
 def test_the_interpreter_is_exact(coordinate: str) -> None:
     """Every pair of sizes up to 100."""
     for size, new in itertools.product(range(1, 101), repeat=2):
@@ -114,6 +114,7 @@ def of_open_sizes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.broad
 def test_kernels_of_open_sizes_are_exact(of_open_sizes: Path) -> None:
     """Every pair of sizes up to 50, given by calls."""
     with ingot_runtime.load(of_open_sizes) as session:
@@ -123,7 +124,7 @@ def test_kernels_of_open_sizes_are_exact(of_open_sizes: Path) -> None:
 
 
 @pytest.mark.parametrize(("size", "new"), PAIRS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(18)
 def test_every_way_of_running_is_exact(
     size: int, new: int, of_open_sizes: Path, tmp_path: Path
 ) -> None:
@@ -146,10 +147,9 @@ def gpu() -> Iterator[None]:
         yield
 
 
+@pytest.mark.broad
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize(
-    "device", [pytest.param("opencl", marks=[pytest.mark.opencl, pytest.mark.broad]), "cuda"]
-)
+@pytest.mark.parametrize("device", [pytest.param("opencl", marks=pytest.mark.opencl), "cuda"])
 def test_devices_are_exact(device: str) -> None:
     """On the devices beside the host."""
     target = {"opencl": "x86-64-v2", "cuda": "x86-64-v3"}[device]
@@ -165,6 +165,7 @@ def test_devices_are_exact(device: str) -> None:
             assert session.device_counts().launches["acc"] > 0
 
 
+@pytest.mark.broad
 def test_c_source_is_exact(tmp_path: Path) -> None:
     """As a model in C."""
     for size, new in PAIRS[:2]:
@@ -175,7 +176,7 @@ def test_c_source_is_exact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [14, 30, 49, 5, 1])
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(12)
 def test_a_region_reaches_its_last_element(size: int, tmp_path: Path) -> None:
     """The region from 0 to 1 begins and ends within the image, whatever the sizes are; one element
     lies in its middle."""

@@ -97,7 +97,7 @@ def test_known_scales(coordinates: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("coordinates", PIXELS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(8)
 def test_scales_of_a_run(coordinates: str, tmp_path: Path) -> None:
     """A scale that is an input gives what the same one in a model gives."""
     inputs = [tensor("x", [1, 1, "w"]), tensor("s", [3])]
@@ -130,6 +130,7 @@ def test_a_quotient_of_sizes_is_what_it_was_made_from() -> None:
             assert found["y"].tolist() == found["z"].tolist(), (size, new)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("op", ["Upsample-7", "Upsample-9", "Resize-10"])
 def test_old_forms(op: str, tmp_path: Path) -> None:
     """Upsample, with scales as an attribute or an operand, and the first Resize."""
@@ -155,6 +156,7 @@ def test_old_forms(op: str, tmp_path: Path) -> None:
             assert found["y"].ravel().tolist() == right
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("size", "text", "declared", "right"),
     [

@@ -27,7 +27,7 @@ def _model(op: str, **attributes: int) -> ModelProto:
     )
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("noop", [0, 1])
 def test_any_number_of_axes(op: str, noop: int, tmp_path: Path) -> None:

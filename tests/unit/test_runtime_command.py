@@ -39,6 +39,7 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     "options", [(), ("--threads", "2"), ("--executor", "vm"), ("--verify", "fast")]
 )
@@ -206,7 +207,7 @@ def test_names_that_clash_with_python(folder: Path) -> None:
         ((), 1, None, "  do: python -m ingot_runtime --help"),
     ],
 )
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(48)
 def test_mistakes(
     folder: Path, arguments: tuple[str, ...], code: int, first: str | None, last: str | None
 ) -> None:

@@ -57,6 +57,7 @@ def test_msgpack_is_the_packages(value: object) -> None:
     assert pack(value) == packb(sorted_keys(value))
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("count", [15, 16, 31, 32, 255, 256, 65535, 65536])
 def test_msgpack_lengths(count: int) -> None:
     """The shortest form at every border of lengths."""

@@ -89,7 +89,7 @@ def copy_program(dims: Sequence[int | str], item_size_bytes: int) -> list[Instru
 
 
 @pytest.mark.parametrize("dtype", DTYPE_NAMES)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(20)
 def test_every_dtype(tmp_path: Path, dtype: str) -> None:
     """Each element type arrives and leaves bit for bit: many, one, none, rank 0."""
     code = DTYPE_CODES[dtype]

@@ -163,6 +163,7 @@ _CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(22)
 @pytest.mark.parametrize("name", _CASES)
 def test_a_size_that_a_run_says_is_compared_then(name: str, tmp_path: Path) -> None:
     """The op's number is what types say behind the comparison."""

@@ -82,6 +82,7 @@ def error(found: Array, exact: Array) -> float:
     return float(np.sqrt(np.mean((found - exact) ** 2) / np.mean(exact**2)))
 
 
+@pytest.mark.sweep(4)
 @runs
 @pytest.mark.parametrize("drawn", [normal, sparse, wide])
 def test_three_parts_are_nearer_than_chains(
@@ -98,6 +99,7 @@ def test_three_parts_are_nearer_than_chains(
     assert error(chain, exact) < error(pairs, exact) < 1.5e-5
 
 
+@pytest.mark.broad
 @runs
 def test_convolutions_have_parts(target: Target, tiles: SoftwareTiles) -> None:
     """Of an image with zeros around it, whose tiles are brought together row by row."""
@@ -113,6 +115,7 @@ def test_convolutions_have_parts(target: Target, tiles: SoftwareTiles) -> None:
 EDGES = (np.inf, -np.inf, np.nan, 3e38, np.finfo(np.float32).max, 1e-40)
 
 
+@pytest.mark.sweep(5)
 @runs
 @pytest.mark.parametrize(("edges", "scale"), [(EDGES, 1.0), ((2.0**57,), 1.0), ((), 1e-30)])
 @pytest.mark.parametrize("is_weight", [False, True])
@@ -146,6 +149,7 @@ def test_images_that_parts_cannot_hold(target: Target, tiles: SoftwareTiles) -> 
     np.testing.assert_array_equal(split, chain)
 
 
+@pytest.mark.sweep(6)
 @runs
 @pytest.mark.parametrize("precision", ["f32", "bf16x3"])
 @pytest.mark.parametrize("fits", [False, True])
@@ -225,6 +229,7 @@ MODEL = make_model(
 PLAIN = "x86-64-v4+avx512bf16"
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("precision", "kind"), [("f32", "matmul_bf16x6"), ("fast", "matmul_bf16x6"), ("bf16x3", "matmul_bf16x3")]
 )  # fmt: skip

@@ -69,7 +69,7 @@ def is_split(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
     return count >= SPLIT_ELEMENTS_MIN and (0 in axes or shape[0] <= SPLIT_UNITS_MAX)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("function", ["sum", "mean", "max"])
 @pytest.mark.parametrize("case", SHAPES)
 def test_open_sizes_give_the_bits_of_fixed_ones(case: str, function: str) -> None:

@@ -276,6 +276,7 @@ def test_errors_name_line_column_and_rule(
     assert caught.value.exit_code == 1
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("text", FORMS)
 @given(data=st.data())
 @settings(max_examples=150)
@@ -295,6 +296,7 @@ def test_damaged_texts_are_refused_cleanly(text: Text, data: st.DataObject) -> N
     assert all(place.startswith("line ") for place in places)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("parse", [parse_placed, parse_fused, parse_memory, parse_program])
 @pytest.mark.parametrize(
     "text",

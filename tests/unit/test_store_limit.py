@@ -225,6 +225,7 @@ with cache.building():
 """
 
 
+@pytest.mark.broad
 def test_kill_9_leaves_no_sum_that_is_too_small(tmp_path: Path) -> None:
     """Two writers at once, killed at any point: the sum has all that is there, and the limit is
     kept by the next one."""

@@ -89,6 +89,7 @@ def test_products_and_results_are_those_of_a_matrix_product() -> None:
     assert all(side[0][1] == 1 for sides in PRODUCTS for side in sides)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("rows", "depth", "columns", "scratch"),
     [
@@ -122,6 +123,7 @@ def test_results_are_those_of_the_interpreter(
     check_graph(builder, [result], inputs, RELATIVE, WIDE)
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("rows", [1, 2, 15, 63, 64, 65, 79, 200])
 def test_an_open_number_of_rows(any_size: pytest.MonkeyPatch, rows: int) -> None:
     """Few rows, one or some, are a direct product; of more those behind the last tile are."""
@@ -182,7 +184,7 @@ def test_error_is_at_most_that_of_one_chain(target: Target, depth: int, zeros: f
 
 
 @on_wide
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("depth", [384, 480, 512])
 @pytest.mark.parametrize("shift", [0, 3])
 def test_error_of_dense_inputs_at_a_short_depth(target: Target, depth: int, shift: int) -> None:
@@ -211,6 +213,7 @@ def test_error_beside_rows_that_are_large(target: Target) -> None:
     assert rms_error(found[others], exact[others]) <= rms_error(chain[others], exact[others])
 
 
+@pytest.mark.sweep(4)
 @on_wide
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40])

@@ -86,6 +86,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(choose_strassen, name, value)
 
 
+@pytest.mark.sweep(12)
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(
     ("image", "weights", "more"),
@@ -135,6 +136,7 @@ def test_weights_of_16_bits_give_the_bits_of_f32(target: Target, dtype: DType) -
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize("images", [0, 1, 3])
 def test_an_open_number_of_images(images: int) -> None:

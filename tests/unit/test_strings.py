@@ -79,7 +79,7 @@ def agrees(source: ModelProto, x: Array, *expected: Any) -> Outcome:
     return run_model(source, [x], [np.asarray(each) for each in expected])
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("case", ["LOWER", "UPPER", "NONE"])
 @pytest.mark.parametrize("is_case_sensitive", [0, 1])
 def test_normalised(case: str, is_case_sensitive: int) -> None:
@@ -175,6 +175,7 @@ def test_labels() -> None:
     assert agrees(source, texts(*x), a, b, c, d, e) == AGREES
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("labels", [["a", "日本語", "é"], ["", "a", "日本語"], ["x"]])
 def test_few_labels_of_many_numbers(tmp_path: Path, labels: list[str]) -> None:
     """What the loader decodes once for each label, and what it decodes one by one where a label
@@ -224,6 +225,7 @@ MANY: list[Array] = [
 ]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("x", MANY, ids=range(len(MANY)))
 def test_many_strings(tmp_path: Path, x: Array) -> None:
     """The padding of numpy's strings goes in as it is, and texts come out together: not where a
@@ -273,6 +275,7 @@ def test_patterns(pattern: str) -> None:
         assert bool(table.accepts[state]) == bool(wanted.fullmatch(text)), text
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(("pattern", "why"), [
     ("(a)\\1", "groupref"), ("(?=a)b", "assert"), ("a(", "unterminated"), ("(?i)[é]", "beyond ASCII"),
     ("a{2000}", "repetitions"), ("(a|b)*a(a|b){14}", "4096 states"), ("(?m)^a", "at"),

@@ -52,6 +52,7 @@ def _points(cut: SumBlocks, sizes: Mapping[str, int]) -> list[list[tuple[int, ..
     return found
 
 
+@pytest.mark.broad
 @given(
     st.lists(st.integers(0, 9), max_size=2), st.integers(0, 900), st.sets(st.sampled_from(NAMES))
 )
@@ -135,7 +136,7 @@ def _run(
     return ingot_runtime.load(bundle.to_bytes()).run(dict(inputs))["y"]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("depth", [7, 288, 289, 500, 768, 1001])
 @pytest.mark.parametrize("rows", [1, 9])
@@ -154,7 +155,7 @@ def test_bits_of_products(target: str, depth: int, rows: int) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(20)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("channels", "kernel"), [(144, 3), (64, 7), (40, 3)])
 @pytest.mark.parametrize("open_size", [False, True])

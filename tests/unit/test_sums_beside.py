@@ -81,6 +81,7 @@ def test_others_have_one_register(name: str) -> None:
     assert "<64 x float>" not in text
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("name", [*WIDE, *NARROW])
 def test_every_number_of_columns_is_right(target: Target, name: str) -> None:

@@ -185,6 +185,7 @@ def convert(level: str, name: str, content: bytes) -> bytes:
     return buffer.raw
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", _LEVELS)
 def test_every_f16_becomes_its_f32(level: str) -> None:
     """All 65536 values; NaNs keep their sign and payload and get quiet."""

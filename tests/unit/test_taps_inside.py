@@ -51,7 +51,7 @@ def _model(
     return model, random.standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("case", CASES)
 def test_sums_are_those_of_the_reference(case: str, tmp_path: Path) -> None:
     """With one thread and several, native and stepped."""
@@ -73,6 +73,7 @@ def test_each_tile_has_its_taps(tmp_path: Path) -> None:
     assert not np.isfinite(result["y"][:, :, 6:]).any()
 
 
+@pytest.mark.broad
 def test_on_a_gpu(tmp_path: Path) -> None:
     """The same program as PTX."""
     model, x = _model(*CASES["rows alone"])

@@ -74,6 +74,7 @@ CASES: list[tuple[dict[str, Any], Callable[[str], list[str]]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("attributes", "wanted"), CASES)
 def test_words(attributes: dict[str, Any], wanted: Callable[[str], list[str]]) -> None:
     """The words of each text, then what fills the row."""

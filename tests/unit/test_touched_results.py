@@ -161,7 +161,7 @@ def _is_touched(session: ingot_runtime.Session, case: Linear) -> Array:
     return touched
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("target", ["native", "x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("case", [*CONVOLUTIONS, *TRANSPOSED, *OTHERS], ids=str)
 def test_only_what_depends_on_a_number_is_touched(
@@ -172,7 +172,7 @@ def test_only_what_depends_on_a_number_is_touched(
     assert _is_touched(_bundle(case, tmp_path, targets=(target,)), case).any()
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize("precision", ["fast", "bf16x3", "bf16"])
 @pytest.mark.parametrize("case", [*CONVOLUTIONS[13:17], *OTHERS[1:4]], ids=str)
 def test_no_precision_touches_more(case: Linear, precision: str, tmp_path: Path) -> None:

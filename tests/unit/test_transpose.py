@@ -56,7 +56,7 @@ SHAPES = [(16, 16), (5, 3), (1, 40), (33, 1), (56, 144), (70, 37), (32, 64)]
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("rows", "columns"), SHAPES)
 @pytest.mark.parametrize("blocks", [(16, 16), (64, 32)])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(16)
 def test_tails_of_rows_and_columns(
     level: str, rows: int, columns: int, blocks: tuple[int, int]
 ) -> None:

@@ -67,6 +67,7 @@ def file_text(methods: Sequence[tuple[str, str]], target: str = TARGET) -> str:
     return tuning_text(target, [(*pair, "measured") for pair in methods])
 
 
+@pytest.mark.broad
 def test_what_is_measured_is_used(folder: Path, capsys: Output) -> None:
     """Each layer with a choice has a time by each of its methods; the file names one of them, and a
     bundle that is compiled with it runs by them, the same in all ways to run."""

@@ -87,6 +87,7 @@ def run_conv(x: Array, weights: Array, kind: str, precision: str = FAST) -> Arra
     return found
 
 
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("images", "channels", "size", "columns"),
     [
@@ -113,6 +114,7 @@ def test_results_are_those_of_the_interpreter(
     check_graph(builder, [result], inputs, RELATIVE, WIDE, method="winograd_2x2")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("channels", "columns"), [(32, 32), (64, 48), (128, 64)])
 def test_groups(channels: int, columns: int) -> None:
     """Each has channels of its own, whose tiles are transformed for its columns alone."""
@@ -184,7 +186,7 @@ def pairs(table: dict[int, str]) -> list[tuple[int, str]]:
     return [(size, f"winograd_{tile}") for size, tiles in table.items() for tile in tiles.split()]
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize("zeros", [0.8, 0.0, 0.5])
 @pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED))
 def test_error_is_at_most_that_of_one_chain(channels: int, kind: str, zeros: float) -> None:
@@ -200,7 +202,7 @@ ALLOWED_OF_MORE_TAPS = {32: "2x2", 64: "2x4 3x3", 512: "3x4"}
 ALLOWED_OF_DENSE_OF_MORE = {16: "2x2", 32: "2x4 3x3 3x4", 64: "4x4"}
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize("is_dense", [False, True])
 @pytest.mark.parametrize("taps", [5, 7])
 def test_error_with_more_taps(taps: int, is_dense: bool) -> None:
@@ -217,7 +219,7 @@ def test_error_with_more_taps(taps: int, is_dense: bool) -> None:
             assert 0 < rms_error(found, exact) <= chain, (channels, tile)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED_WHERE_LOOSE))
 def test_error_where_it_may_grow(channels: int, kind: str) -> None:
     """The contract of ``fast``: 2.5 times that, with as many zeros."""
@@ -228,7 +230,7 @@ def test_error_where_it_may_grow(channels: int, kind: str) -> None:
     assert rms_error(run_conv(x, weights, kind), exact) <= 2.5 * chain
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(15)
 @pytest.mark.parametrize("activation", ["none", "silu"])
 @pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED_OF_DENSE))
 def test_error_on_dense_inputs(channels: int, kind: str, activation: str) -> None:
@@ -244,6 +246,7 @@ def test_error_on_dense_inputs(channels: int, kind: str, activation: str) -> Non
 TABLES = {3: (ALLOWED, ALLOWED_OF_DENSE), 5: (ALLOWED_OF_MORE_TAPS, ALLOWED_OF_DENSE_OF_MORE)}
 
 
+@pytest.mark.sweep(38)
 @pytest.mark.parametrize("producer", ["relu", "tanh"])
 @pytest.mark.parametrize("channels", [16, 32, 64, 128, 512])
 @pytest.mark.parametrize("taps", TABLES)
@@ -264,7 +267,7 @@ BOTH = [(128, kind) for kind in TILES] + [(64, kind) for kind in TILES if kind !
 """Channels and methods: sums in scratch, sums in registers."""
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize(("channels", "kind"), BOTH)
 def test_a_large_image_has_the_bits_of_its_part(channels: int, kind: str) -> None:
     """One that is fetched ahead, beside one that is not; its tiles are in other blocks."""
@@ -273,7 +276,7 @@ def test_a_large_image_has_the_bits_of_its_part(channels: int, kind: str) -> Non
     np.testing.assert_array_equal(whole[..., :12, :12], part[..., :12, :12])
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("number", ODD_NUMBERS)
 @pytest.mark.parametrize("kind", TILES)
 def test_numbers_at_the_edge(number: float, kind: str) -> None:
@@ -366,6 +369,7 @@ def test_branches_of_dense_values() -> None:
         assert f"winograd_{wanted}" in kinds(builder, [result])
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     ("producer", "tile", "taps"),
     [("relu", "1x2", 3), *(("tanh", "1x4", taps) for taps in (3, 5, 7, 11))],
@@ -383,7 +387,7 @@ def test_convolutions_along_one_axis(producer: str, tile: str, taps: int) -> Non
     check_graph(builder, [result], [normal(1, 2, 128, 63)], RELATIVE, WIDE)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(30)
 @pytest.mark.parametrize(("channels", "kind"), BOTH)
 @pytest.mark.parametrize("size", [(12, 12), (7, 9)])
 def test_wide_tiles_are_right(channels: int, kind: str, size: tuple[int, int]) -> None:
@@ -391,6 +395,7 @@ def test_wide_tiles_are_right(channels: int, kind: str, size: tuple[int, int]) -
     check_taps((3, 3), channels, kind, size)
 
 
+@pytest.mark.sweep(58)
 @pytest.mark.parametrize("kind", TILES)
 @pytest.mark.parametrize("taps", [(5, 5), (7, 7), (5, 7)])
 @pytest.mark.parametrize("size", [(12, 12), (5, 7)])
