@@ -205,7 +205,7 @@ def _compile(folder: str, *, sanitized: bool) -> None:
 def find_opencl() -> dict[str, str]:
     """Have the loader in C find the driver of the tests by the loader of drivers that pyopencl
     brings with it, if it does; return what a process without Python needs for that, too."""
-    import pyopencl
+    import pyopencl  # its loader of drivers ends the process without a variable that this sets
 
     folder = Path(pyopencl.__file__).parent / ".libs"
     loaders = sorted(folder.glob("libOpenCL*"))
@@ -213,7 +213,7 @@ def find_opencl() -> dict[str, str]:
         return {}
     os.environ["INGOT_OPENCL_LIBRARY"] = str(loaders[0])
     named = {"INGOT_OPENCL_LIBRARY": str(loaders[0]), "LD_LIBRARY_PATH": str(folder)}
-    return {**opencl_drivers.variables(), **named}
+    return {**opencl_drivers.variables(), **named, "PYOPENCL_HOME": os.environ["PYOPENCL_HOME"]}
 
 
 def options(
