@@ -172,6 +172,7 @@ def refused(
     assert all(word in text for word in words), text
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", MODELS)
 def test_bad_model(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind of wrong model, by the command and from Python, is told in the same words with the
@@ -410,7 +411,7 @@ def ingot_runtime_loads(path: Path) -> None:
     ingot_runtime.load(path).close()
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("arguments", ["--help", "identify", "build", "build --json"])
 def test_standard_output_that_takes_nothing(tmp_path: Path, arguments: str) -> None:
     """A full disk behind standard output is no bug of ours; one that is closed is none to write

@@ -127,7 +127,7 @@ foreign_fault()
         assert ("Bus error" in done.stderr) == (reporter == "yes")
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(60)
 @attacked
 @pytest.mark.parametrize("order", ["before us", "between us", "over us"])
 def test_a_host_that_mends_its_own_faults(bundle: Path, loader: str, order: str) -> None:
@@ -165,7 +165,7 @@ print([run(session) for session in sessions], faults)
     assert (done.returncode, done.stdout) == (0, f"{ends} [7, 7, 7]\n"), done.stderr
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @attacked
 @pytest.mark.parametrize(("action", "end"), [("SIG_DFL", -signal.SIGBUS), ("SIG_IGN", 0)])
 def test_a_signal_that_is_sent(bundle: Path, loader: str, action: str, end: int) -> None:

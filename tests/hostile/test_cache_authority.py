@@ -82,7 +82,7 @@ SEALS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", SEALS)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_forged_records_do_not_make_a_bundle(bench: Workbench, kind: str) -> None:
     """Records that nobody with the user's key has written count as absent: what they were about
     runs again."""
@@ -285,7 +285,7 @@ VERBS = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("verb", VERBS)
 def test_verbs_refuse_a_cache_of_others(
     bench: Workbench, capsys: pytest.CaptureFixture[str], tmp_path: Path, verb: str

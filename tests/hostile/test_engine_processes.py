@@ -186,6 +186,7 @@ def test_a_waiting_builder_takes_the_result(tmp_path: Path) -> None:
     assert [line.what for line in read_log(log)] == ["begin", "end", "kept"]
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("jobs", [1, JOBS])
 def test_ctrl_c(tmp_path: Path, jobs: int) -> None:
     """A builder that hears Ctrl-C ends soon, without orphans; its leases are free, and the next

@@ -77,6 +77,7 @@ def check_control_flow(name: str, folder: Path) -> None:
     require_inside(folder / "m.ingot", feeds)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("name", QUICK_CONTROL_FLOW)
 def test_control_flow(name: str, tmp_path: Path) -> None:
     """Loop and Scan."""

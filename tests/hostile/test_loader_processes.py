@@ -279,7 +279,7 @@ def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, expected, "")
 
 
-@pytest.mark.sweep(14)
+@pytest.mark.sweep(60)
 @attacked
 @pytest.mark.parametrize("name", OF_EACH_LOADER)
 def test_odd_process_of_each_loader(name: str, bundle: Path, loader: str) -> None:
@@ -288,7 +288,7 @@ def test_odd_process_of_each_loader(name: str, bundle: Path, loader: str) -> Non
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 def test_odd_process(name: str, bundle: Path) -> None:
     """Forks, daemon threads, interpreter exit, drops and closes in every order: an exit code of 0
     and right numbers."""

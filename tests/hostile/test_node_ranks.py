@@ -113,7 +113,7 @@ def _model(schema: OpSchema, draw: random.Random) -> ModelProto:
 
 
 @pytest.mark.parametrize("key", sorted(SCHEMAS), ids=lambda key: ".".join(filter(None, key)))
-@pytest.mark.sweep(16)
+@pytest.mark.sweep(60)
 def test_any_rank_and_attribute(key: tuple[str, str]) -> None:
     """Every exception is one of ours, and none of them an InternalError."""
     draw = random.Random(f"{key}")

@@ -53,7 +53,7 @@ def assert_told(made: onnx.ModelProto) -> str:
     return refused.what
 
 
-@pytest.mark.sweep(57)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("taps", TAPS)
 @pytest.mark.parametrize("channels", [[6, 4], ["o", 4], ["o", "i"]])
 @pytest.mark.parametrize(("op", "options"), [

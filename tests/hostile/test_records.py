@@ -56,6 +56,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.broad
 @given(PLAIN)
 def test_values_decode_to_themselves(value: object) -> None:
     """What the writer writes is read back, and nothing else is: another encoding of the same is

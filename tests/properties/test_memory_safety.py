@@ -60,7 +60,7 @@ def lifetimes(draw: st.DrawFn) -> tuple[PlannedBuffer, ...]:
 @pytest.mark.parametrize("planner", [*PLANNERS, "best"])
 @settings(max_examples=40)
 @given(buffers=conflict_graphs())
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 def test_plans_are_safe_and_repeatable(planner: str, buffers: tuple[PlannedBuffer, ...]) -> None:
     """A plan passes the checker or the pools are refused; a second run gives the same."""
 

@@ -136,7 +136,7 @@ def optimized(graph: Graph) -> Graph:
 )
 @settings(max_examples=40)
 @given(graph=graphs(), seed=st.integers(0, 1000))
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(60)
 def test_exact_passes_keep_every_bit(run: Pass, graph: Graph, seed: int) -> None:
     """NaN, infinities and signed zeros included."""
     after = run(graph)

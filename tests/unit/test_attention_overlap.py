@@ -66,7 +66,7 @@ def test_panels_share_the_exponentials(width: int, mode: str) -> None:
     assert run(QUERIES, KEYS, ()) == run(symbol("Q"), symbol("T"), (QUERIES, KEYS))
 
 
-@pytest.mark.sweep(46)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("mode", ["plain", "mask"])
 @pytest.mark.parametrize(
     ("heads", "depth", "width"), [(2, 32, 32), (160, 32, 32), (2, 16, 48), (160, 16, 48)]

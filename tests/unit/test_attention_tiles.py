@@ -99,7 +99,7 @@ def test_a_tile_fits(name: str) -> None:
 
 @pytest.mark.parametrize("level", LEVELS[1:])
 @pytest.mark.parametrize("length", [49, "n"])
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_windows_of_a_model(level: str, length: int | str, tmp_path: Path) -> None:
     """Windows of a model, masked and causal, have the same bits with one thread and two, native and
     stepped, and are what ONNX says; also where only the call tells how many keys there are."""

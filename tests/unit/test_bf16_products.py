@@ -142,6 +142,7 @@ def test_models_round_the_factors_of_products(target: Target, tmp_path: Path) ->
     assert paths[1].stat().st_size < 0.75 * paths[0].stat().st_size
 
 
+@pytest.mark.broad
 def test_rounding_joins_the_kernel_that_makes_the_value(tmp_path: Path, capsys: Output) -> None:
     """What only products read is stored in bf16; what others read too is rounded once for all
     products."""

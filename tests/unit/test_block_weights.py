@@ -101,7 +101,7 @@ def check(
     return path
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("with_zero", [False, True])
 @pytest.mark.parametrize(("bits", "depth", "columns", "block"), [(4, 256, 70, 32), (8, 96, 16, 32)])
 def test_mat_mul_n_bits(
@@ -182,7 +182,7 @@ def _by_column(name: str, form: str, *, with_zero: bool) -> tuple[ModelProto, Ar
 @pytest.mark.parametrize("name", ["INT4", "UINT4"])
 @pytest.mark.parametrize("form", ["columns", "turned", "all"])
 @pytest.mark.parametrize("with_zero", [False, True])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 def test_scaled_in_columns(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
     """DequantizeLinear of 4-bit weights without blocks before a product of floats: the same."""
     model, expected = _by_column(name, form, with_zero=with_zero)

@@ -112,7 +112,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("case", SHAPES, ids=lambda case: "x".join(map(str, case[1])))
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_machine_code_is_exact(
     case: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]],
 ) -> None:
@@ -133,7 +133,7 @@ def test_depthwise_kernels_of_many_taps_have_channels_in_lanes(side: int) -> Non
     assert "depthwise" in [launch.group.kind for launch in launches_of(fused)]
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
 def test_every_sign_and_made_weights(dtypes: tuple[DType, DType]) -> None:
     """Dense, depthwise and grouped for each pair of signs; weights that are made at run time."""

@@ -65,7 +65,7 @@ def of_rows(model: ModelProto, rows: int) -> ModelProto:
 @pytest.mark.parametrize("name", ["INT8", "UINT8"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("zeros", ZEROS)
-@pytest.mark.sweep(24)
+@pytest.mark.sweep(60)
 def test_dequantised_in_columns(name: str, form: str, zeros: str, tmp_path: Path) -> None:
     """DequantizeLinear per axis and per tensor before MatMul and Gemm, for any number of rows, a depth
     that is no multiple of four and columns that fill no panel."""

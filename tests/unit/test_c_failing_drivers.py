@@ -112,7 +112,7 @@ def one_run(path: Path) -> tuple[str, np.ndarray[tuple[int, ...], np.dtype[np.fl
     return "", got
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("early", [0, 1])
 def test_a_driver_may_fail_at_any_call(tmp_path: Path, driver: Driver, early: int) -> None:
     """Each function at its first, middle and last call, in loads, calls and unloads; in calls with a

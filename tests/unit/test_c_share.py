@@ -196,6 +196,7 @@ def shared_changed(parts: Parts, number: int) -> Mutant:
     return Mutant(parts.prefix())
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("of_base", [False, True])
 def test_mutants_get_the_same_verdict(base: Path, shared: Path, of_base: bool) -> None:
     """Of either file: whatever is changed and sealed again is refused alike, or loads in both."""

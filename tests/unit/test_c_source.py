@@ -91,7 +91,7 @@ def save(
     return path
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
 def test_bf16(form: CForm, tmp_path: Path) -> None:
     """Numbers of bf16 are widened by operators of C, in vectors of eight too."""
@@ -190,6 +190,7 @@ def test_weights_apart(tmp_path: Path) -> None:
     assert all(made.run(given)[name].tobytes() == expected[name].tobytes() for name in expected)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("model", ["lstm", pytest.param("bert", marks=pytest.mark.slow)])
 def test_tensors_in_workspace(model: str, tmp_path: Path) -> None:
     """Inputs and outputs share memory with what a call computes; every call gives the same bits."""

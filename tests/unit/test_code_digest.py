@@ -359,7 +359,7 @@ def loaded_modules(root: Path, module: str) -> Iterator[set[str]]:
             del sys.modules[name]
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("rule", ["registry", "names", "plan_memory", "codegen"])
 def test_our_own_rules_load_nothing_outside_of_their_closure(rule: str) -> None:
     """What the interpreter loads of our packages for a rule is in the rule's closure."""

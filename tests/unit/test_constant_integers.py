@@ -60,6 +60,7 @@ def _network(*, stored: bool) -> ModelProto:
     return make_model(nodes, [tensor("x", [1, 4, 9, 9])], [tensor("y", None)], constants)
 
 
+@pytest.mark.broad
 def test_weights_that_the_model_quantises_are_integers_in_the_bundle() -> None:
     """The same kernels as with integers in the file: none quantises weights in a call."""
     counts = {

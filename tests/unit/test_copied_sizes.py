@@ -57,7 +57,7 @@ FORMS: list[tuple[Sequence[Size], Sequence[Size]]] = [
 ]
 
 
-@pytest.mark.sweep(27)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("way", ["sizes", "data"])
 @pytest.mark.parametrize(("own", "wanted"), FORMS, ids=str)
 def test_a_size_of_0_is_that_of_the_operand(

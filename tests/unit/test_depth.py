@@ -80,6 +80,7 @@ def test_stages_of_a_long_chain(make: Callable[[int], ModelProto]) -> None:
     assert result.ndim == 2
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     "make", [shapes, read_shapes, pytest.param(elementwise, marks=pytest.mark.slow)]
 )

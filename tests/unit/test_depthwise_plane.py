@@ -72,7 +72,7 @@ GEOMETRIES = [
 
 
 @pytest.mark.parametrize(("size", "kernel", "strides", "dilations", "pads"), GEOMETRIES)
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_planes(
     size: tuple[int, ...],
     kernel: tuple[int, ...],

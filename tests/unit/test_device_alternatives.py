@@ -47,6 +47,7 @@ def no_opencl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyopencl", None)  # makes the import fail
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize(
     "bound", [pytest.param("opencl:0", marks=pytest.mark.opencl), "cpu:2", "null:0"]
@@ -232,6 +233,7 @@ def test_damage_is_found(bundle: bytes) -> None:
         ingot_runtime.load(parts.sealed())
 
 
+@pytest.mark.broad
 def test_commands(bundle: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """inspect tells what there is, verify and run take the file, and it is made again from its own
     record."""

@@ -13,7 +13,7 @@ from ingot_build_rules.cli.main import main
 _SIZES = ((1, 1), (5, 3), (13, 30), (40, 26))
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("dilation", "pads", "stride", "apart"),
     [(12, 12, 1, True), (12, 9, 2, True), (24, 24, 1, True), (2, 2, 1, False)],

@@ -37,7 +37,7 @@ def decoder(past: str, sequence: str, total: str) -> ModelProto:
     return make_model(nodes, inputs, outputs, {"w": weights, "one": np.array([1])})
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("named", [
     ("past_sequence_length", "sequence_length", "past_sequence_length + sequence_length"),
     ("p", "s", "s + p"), ("a*b", "2", "'2' + 'a*b'"), ("max(a, b)", "\u00e9 \u4e2d", "s0"),

@@ -163,7 +163,7 @@ DTYPES = (
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_every_element_type_goes_in_and_out(name: str, tmp_path: Path) -> None:
     """An input of each type is copied, compared, selected and cast."""
     dtype = np.dtype(name)
@@ -302,6 +302,7 @@ def test_scalars(tmp_path: Path) -> None:
     check_model(model, [{"x": np.array(2.5, np.float32), "i": np.array(-2)}], tmp_path)
 
 
+@pytest.mark.broad
 def test_shapes_that_only_the_values_tell(tmp_path: Path) -> None:
     """Reshape, slice, pad, expand, range and tile by inputs: sizes of inner values and of
     outputs."""

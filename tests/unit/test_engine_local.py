@@ -63,6 +63,7 @@ def test_a_large_build_goes_on_in_workers(tmp_path: Path) -> None:
     assert {line.process for line in lines[-20:]} == processes(log) - {lines[0].process}
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("exists", [True, False])
 def test_without_workers_all_is_done_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool

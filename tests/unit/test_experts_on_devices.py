@@ -27,7 +27,7 @@ _NAMES = (
 _DEVICES = {"opencl": "opencl", "cuda": "cuda,target=sm_75"}
 
 
-@pytest.mark.sweep(22)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("kind", [pytest.param("opencl", marks=pytest.mark.opencl), "cuda"])
 @pytest.mark.parametrize("name", _NAMES)
 def test_the_device_gives_what_numpy_gives(kind: str, name: str, tmp_path: Path) -> None:

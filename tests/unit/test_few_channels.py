@@ -69,7 +69,7 @@ def kinds(
     return {launch.group.kind for launch in launches_of(compiled.fused)}
 
 
-@pytest.mark.sweep(17)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize(
     ("channels", "size", "taps", "stride", "dilation"),

@@ -42,7 +42,7 @@ def control_register(value: int) -> Generator[tuple[Area, "ctypes.c_uint32"]]:
         load(ctypes.addressof(old))
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("setting", SETTINGS)

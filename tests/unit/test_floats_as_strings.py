@@ -51,7 +51,7 @@ def _numbers(dtype: np.dtype[Any]) -> Array:
     return np.concatenate([found, plain.round(3).astype(dtype)])
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_text_is_the_shortest(name: str, tmp_path: Path) -> None:
     """Each float has numpy's digits, stepped and in machine code."""
@@ -65,6 +65,7 @@ def test_text_is_the_shortest(name: str, tmp_path: Path) -> None:
         assert session.run({"x": numbers})["y"].tolist() == expected
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_text_is_that_of_the_reference(name: str, tmp_path: Path) -> None:
     """Where all versions of numpy agree about exponents."""

@@ -177,12 +177,14 @@ def test_a_foreign_bundle_is_whole(
             ingot_runtime.load(bundles[name, target])
 
 
+@pytest.mark.broad
 def test_foreign_code_uses_its_vectors() -> None:
     """The assembly of a contraction is multiply-adds of whole vectors, not a library call."""
     text = ingot.compile(convolutions(), targets=["aarch64"]).text("library")
     assert "aarch64" in text
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", MODELS)
 def test_an_image_needs_no_loader(
     bundles: dict[tuple[str, str], Path], tmp_path: Path, name: str

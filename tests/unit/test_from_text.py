@@ -40,7 +40,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return text
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     ("model", "options"), [("lstm", ()), ("gpt2", ()), ("gpt2", DEVICE), ("detector", ())]
 )
@@ -74,6 +74,7 @@ def run(path: str) -> list[bytes]:
         return [array.tobytes() for array in session.run(feed).values()]
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(("model", "options"), [("gpt2", ()), ("gpt2", DEVICE)])
 def test_a_placed_graph_gives_the_program_of_its_model(
     model: str, options: tuple[str, ...], tmp_path: Path
@@ -110,6 +111,7 @@ def test_a_graph_without_a_file_of_weights_has_plain_names(tmp_path: Path) -> No
         assert result["output0"].tolist() == [2, 2]
 
 
+@pytest.mark.broad
 def test_loops_give_the_kernels_of_their_model(tmp_path: Path) -> None:
     """Text, symbols, assembly and object of kernels are those of the model."""
     source, text = MODELS / "lstm" / "static.onnx", tmp_path / "l.txt"

@@ -54,7 +54,7 @@ def model(name: str, kind: str) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
 
 
-@pytest.mark.sweep(30)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_a_bias_is_added_in_f32(name: str, kind: str, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def convolutions(builder: Builder, outputs: list[int]) -> int:
     return sum([node.op for node in group.nodes] == ["conv"] for group in groups)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("activation", [slope, hard_swish])
 def test_what_is_joined_is_in_one_kernel(activation: Callable[[Builder, int], int]) -> None:
     """Behind a convolution, and before the next one."""

@@ -45,7 +45,7 @@ def _call(session: Session, seed: int, part: float) -> tuple[dict[str, Array], d
     return session.run({"x": x, "mask": mask}), {"picked": x[mask], "all": x + x}
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 1.0])
 def test_results_that_are_held_stay_as_they_are(session: Session, part: float) -> None:
     """Also a view of one alone, and when the session is closed."""

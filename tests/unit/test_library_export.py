@@ -370,6 +370,7 @@ def test_constants_that_are_too_large_are_the_callers(
     export(bundle, tmp_path, "--pool", "constants=caller")
 
 
+@pytest.mark.broad
 def test_same_bytes_from_the_same_bundle(bundle: Path, tmp_path: Path) -> None:
     """No path, time or user is in a library: another folder and an empty cache give the same."""
     made: list[list[bytes]] = []

@@ -95,6 +95,7 @@ def test_the_error_names_the_function() -> None:
         link_image([("layer 3", compile_object(code, target))], ["k"], {}, target)
 
 
+@pytest.mark.broad
 def test_same_bytes_from_another_folder_and_hash_seed(tmp_path: Path) -> None:
     """Neither the working folder, nor TMPDIR, nor the hash seed reach the image."""
     program = (

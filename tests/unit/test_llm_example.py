@@ -83,6 +83,7 @@ def test_chance_is_that_of_its_seed(bundle: Path) -> None:
     assert len(first.split()) == 32
 
 
+@pytest.mark.broad
 def test_text_by_a_real_tokenizer(bundle: Path, tmp_path: Path) -> None:
     """The prompt is shown, and behind it the text of the tokens."""
     tokenizer = Tokenizer(BPE({letter: at for at, letter in enumerate(LETTERS)}, []))

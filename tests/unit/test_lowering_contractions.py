@@ -41,7 +41,7 @@ def conv(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.sweep(24)
+@pytest.mark.sweep(60)
 def test_conv(
     channels: int,
     filters: int,
@@ -133,6 +133,7 @@ def test_integer_matmul() -> None:
     check_graph(builder, [builder.op("matmul", 0, 1)], inputs, 0.0, RUNNABLE)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("guarded", [False, True])
 def test_transformer_block(guarded: bool) -> None:
     """Attention between products and a normalisation, for any batch and length, also of rows
@@ -164,6 +165,7 @@ def test_transformer_block(guarded: bool) -> None:
         check_graph(builder, [result], [normal(8, b, s, 32), mask], RELATIVE, RUNNABLE)
 
 
+@pytest.mark.broad
 def test_an_epilogue_reads_what_the_kernel_reads_in_another_layout() -> None:
     """A kernel that works on a copy of x in its own layout may add x itself: image, pool,
     transposed matrix, heads."""

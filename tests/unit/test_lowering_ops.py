@@ -97,7 +97,7 @@ MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("name", MOVEMENTS)
 def test_movement(name: str) -> None:
     """Views, copies and gathers."""
@@ -111,7 +111,7 @@ def test_pad(mode: str) -> None:
     check([normal(0, 4, 5)], lambda b: b.op("pad", b.op("relu", 0), b.literal(9.0), **attributes))
 
 
-@pytest.mark.sweep(27)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("width", [3, 40])
@@ -172,7 +172,7 @@ def test_write_rows() -> None:
     check_graph(builder, [*results, builder.op("abs", copied)], inputs, targets=RUNNABLE)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("function", ["sum", "max", "min", "product", "mean"])
 def test_reduce(function: str) -> None:
     """Every set of axes, with a prologue and an epilogue in the same kernel."""

@@ -50,6 +50,7 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return full, tmp_path_factory.mktemp("empty")
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("full", [True, False], ids=["cached", "new"])
 @pytest.mark.parametrize(
     ("max_bytes", "what", "where"),
@@ -59,7 +60,6 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         (0, "constant", "constant w"),
     ],
 )
-@pytest.mark.sweep(3)
 def test_more_is_refused(
     caches: tuple[Path, Path], max_bytes: int, what: str, where: str, full: bool
 ) -> None:

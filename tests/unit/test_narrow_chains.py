@@ -131,6 +131,7 @@ def test_on_the_host(dtype: str, target: str, tmp_path: Path) -> None:
     check(run_all_ways(tmp_path / "m", [given()])[0], dtype)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("dtype", HALVES)
 def test_of_constants(dtype: str, tmp_path: Path) -> None:
     """Where what is narrow is computed when the model is compiled."""
@@ -181,7 +182,7 @@ def test_check_and_selftest_pass(dtype: str, tmp_path: Path) -> None:
     assert device(["selftest", str(tmp_path / "m.ingot")]) == 0
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 def test_narrow_integers_wrap_around(dtype: str, tmp_path: Path) -> None:
     """Sums, differences, products and negatives of narrow integers, made wide in one kernel."""

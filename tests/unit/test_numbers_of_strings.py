@@ -43,6 +43,7 @@ def _session(given: int, to: int, path: Path, op: str = "Cast") -> Path:
     return path
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_floats_are_the_nearest(dtype: Any, tmp_path: Path) -> None:
     """Bit by bit what Python reads, stepped and in machine code."""
@@ -58,7 +59,7 @@ def test_floats_are_the_nearest(dtype: Any, tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.signbit(found["y"]), np.signbit(expected))
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int8])
 def test_integers_both_ways(dtype: Any, tmp_path: Path) -> None:
     """The least and the greatest number come back."""

@@ -109,6 +109,7 @@ def test_no_driver(tmp_path: Path) -> None:
     assert len(verdicts) == 2
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("is_there", [False, True])
 def test_the_next_kind_is_taken(is_there: bool, broken: str, tmp_path: Path) -> None:
     """A device that may be another kind is that one where the driver is not there, or does not
@@ -121,6 +122,7 @@ def test_the_next_kind_is_taken(is_there: bool, broken: str, tmp_path: Path) -> 
     assert told(path, broken if is_there else NONE) == [bound, bound]
 
 
+@pytest.mark.broad
 @pytest.mark.opencl
 def test_a_device_that_works_beside_one_that_does_not(broken: str, tmp_path: Path) -> None:
     """What to do is to take it, whichever comes first; both loaders run there."""

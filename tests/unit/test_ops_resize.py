@@ -43,6 +43,7 @@ def test_known_sizes(tmp_path: Path, mode: str, coordinates: str) -> None:
     check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("nearest", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
 def test_nearest_of_integers(tmp_path: Path, nearest: str) -> None:
     """Every rounding picks the element that ONNX's reference picks, whatever the element type."""
@@ -53,6 +54,7 @@ def test_nearest_of_integers(tmp_path: Path, nearest: str) -> None:
     check_model(model, [{"x": x}], tmp_path)
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_halves_are_rounded_once(tmp_path: Path, mode: str) -> None:
     """Their results have the bits of the same numbers in f32, rounded at the end."""
@@ -68,7 +70,7 @@ def test_halves_are_rounded_once(tmp_path: Path, mode: str) -> None:
     np.testing.assert_array_equal(found[0], found[1].astype(np.float16))
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     "attributes",
     [
@@ -94,7 +96,7 @@ def test_filters_and_policies(tmp_path: Path, attributes: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("wide", "new"), [(150, 40), (67, 160), (200, 66), (90, 20), (33, 33 * 7)])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners"])
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 def test_rows_of_several_vectors(tmp_path: Path, wide: int, new: int, coordinates: str) -> None:
     """Neighbours come from one vector, from up to four, and from more."""
     x = image(1, 1, 5, wide)
@@ -176,7 +178,7 @@ def test_layout_and_followers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "pytorch_half_pixel"])
 @pytest.mark.parametrize("nearest", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 def test_nearest_by_whole_factors(tmp_path: Path, coordinates: str, nearest: str) -> None:
     """Sizes that are multiplied or divided by integers need no coordinates, and pick the same
     elements: of rows with and without a rest behind whole vectors, of open sizes, of one element."""

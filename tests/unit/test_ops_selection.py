@@ -19,7 +19,7 @@ import ingot_runtime
 I64 = TensorProto.INT64
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("largest", [0, 1])
 def test_top_k(tmp_path: Path, axis: int, largest: int) -> None:
@@ -141,6 +141,7 @@ def test_unique(tmp_path: Path, order: int, axis: int | None) -> None:
     np.testing.assert_array_equal(result["c"], counts[ranked])
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("center", [0, 1])
 def test_non_max_suppression(tmp_path: Path, center: int) -> None:
     """Overlapping boxes of a class lose to better ones, per batch and class, up to the limit."""
@@ -180,7 +181,7 @@ def _windows() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("attributes", _windows())
 def test_positions_of_max_pool(tmp_path: Path, attributes: dict[str, Any]) -> None:
     """MaxPool's second result names the element that won."""
@@ -222,7 +223,7 @@ def test_unique_rows_without_elements(tmp_path: Path) -> None:
     assert [result[name].tolist() for name in "ivc"] == [[0], [0, 0, 0, 0], [4]]
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("most", [5, 90, 700])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
@@ -311,6 +312,7 @@ m (float[n,4] x, int64[b] offsets, int64 i) => (float[4] y) {{
 }}"""
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("axes", ["", ", first"])
 def test_bounds_that_are_slices_of_a_list(tmp_path: Path, axes: str) -> None:
     """An EmbeddingBag as PyTorch exports it: only a run knows how many bounds a part of a list has.

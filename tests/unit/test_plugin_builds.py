@@ -110,6 +110,7 @@ def test_errors_of_a_project_name_its_line(project: Path) -> None:
     assert "Traceback" not in failed.stderr
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("plugin", ["RANDOM", "UNORDERED"])
 def test_check_asks_twice(plugin: str, tmp_path: Path) -> None:
     """A plug-in that gives something else the second time, or in another process, is found by the

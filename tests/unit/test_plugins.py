@@ -27,6 +27,7 @@ from ingot_compiler.placement.print_placed import print_placed
 from ingot_compiler.plugins.settings import PluginSettings
 
 
+@pytest.mark.broad
 def test_one_extern_call(tmp_path: Path) -> None:
     """A claimed relu is a call of the plug-in's C function, in every way of running, and works on the
     host's memory without a copy; the self-check compares it with the graph that the composite
@@ -169,6 +170,7 @@ def test_attributes() -> None:
     assert option.settings.attributes == (("count", -2), ("flag", True), ("text", "a"))
 
 
+@pytest.mark.broad
 def test_the_text_of_a_stage_goes_on(tmp_path: Path) -> None:
     """A placed graph with composites, printed and read back in the middle of a compilation, gives
     the same code."""

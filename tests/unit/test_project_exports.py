@@ -207,6 +207,7 @@ def test_models_of_bundles_become_source(folder: Path, capsys: pytest.CaptureFix
     assert (folder / "dist/c/net.c").read_bytes() != (alone / "dist/c/net.c").read_bytes()
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

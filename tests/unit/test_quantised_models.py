@@ -82,7 +82,7 @@ def test_products_are_those_of_integers(name: str, scheme: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["u8s8", "skewed s8u8"])
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_machine_code_gives_what_the_reference_gives(
     tmp_path: Path, name: str, scheme: str
 ) -> None:

@@ -55,7 +55,7 @@ def quantised(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]
     return checked("quantize", capsys.readouterr().out)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("weights", "least", "greatest"), [("int4", 0.03, 0.2), ("int8", 0.002, 0.01)]
 )

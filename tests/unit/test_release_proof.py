@@ -141,7 +141,7 @@ def cases(path: Path) -> list[Case]:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_models_of_every_kind_prove_themselves(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,7 +157,7 @@ def test_models_of_every_kind_prove_themselves(
             assert device(["selftest", str(path), "--variant", target, "--executor", executor]) == 0
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("kind", ["convolutions", "integers", "deep"])
 def test_limits_follow_from_the_graph(kind: str, tmp_path: Path) -> None:
     """Nothing is allowed where all is integers and single roundings; where an average or a softmax

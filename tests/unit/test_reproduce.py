@@ -64,6 +64,7 @@ def blamed(capsys: Output, built: Built, *more: str) -> dict[str, Any]:
     return {**found, **found["blame"][0]}
 
 
+@pytest.mark.broad
 def test_the_same_source_gives_the_same_bytes(built: Built, tmp_path: Path, capsys: Output) -> None:
     """In another folder, with and without the lock file; from the model's file alone, of a bundle
     that was signed."""
@@ -165,6 +166,7 @@ def test_a_weight(built: Built, tmp_path: Path, capsys: Output) -> None:
     assert (again["name"], again["recorded"]) == (found["name"], found["recorded"])
 
 
+@pytest.mark.broad
 def test_a_weight_that_was_equal_to_another(built: Built, tmp_path: Path, capsys: Output) -> None:
     """Equal tensors are one constant: one that becomes different gives the others new numbers, and
     is named all the same."""

@@ -176,7 +176,7 @@ def test_c_source_is_exact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [14, 30, 49, 5, 1])
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 def test_a_region_reaches_its_last_element(size: int, tmp_path: Path) -> None:
     """The region from 0 to 1 begins and ends within the image, whatever the sizes are; one element
     lies in its middle."""

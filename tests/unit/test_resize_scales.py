@@ -78,7 +78,7 @@ def three(text: str) -> Array:
 
 
 @pytest.mark.parametrize("coordinates", PIXELS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(60)
 def test_known_scales(coordinates: str, tmp_path: Path) -> None:
     """Of open sizes, and of known ones."""
     names = [f"y{number}" for number in range(len(TEXTS))]
@@ -96,8 +96,8 @@ def test_known_scales(coordinates: str, tmp_path: Path) -> None:
                 assert found[name].ravel().tolist() == right, (size, text)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("coordinates", PIXELS)
-@pytest.mark.sweep(8)
 def test_scales_of_a_run(coordinates: str, tmp_path: Path) -> None:
     """A scale that is an input gives what the same one in a model gives."""
     inputs = [tensor("x", [1, 1, "w"]), tensor("s", [3])]
@@ -130,7 +130,7 @@ def test_a_quotient_of_sizes_is_what_it_was_made_from() -> None:
             assert found["y"].tolist() == found["z"].tolist(), (size, new)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("op", ["Upsample-7", "Upsample-9", "Resize-10"])
 def test_old_forms(op: str, tmp_path: Path) -> None:
     """Upsample, with scales as an attribute or an operand, and the first Resize."""
@@ -207,6 +207,7 @@ def test_a_scale_is_a_finite_number_above_0(scale: float) -> None:
         ingot.compile(model)
 
 
+@pytest.mark.broad
 def test_the_fraction_that_a_float_was_written_for() -> None:
     """Quotients of small integers are found again, from f32 and from f64."""
     for above in range(1, 100):

@@ -39,7 +39,7 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     "options", [(), ("--threads", "2"), ("--executor", "vm"), ("--verify", "fast")]
 )

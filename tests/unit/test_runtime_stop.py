@@ -273,6 +273,7 @@ def end_of(text: str, *arguments: object) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_interpreter_ends_during_a_call(loop: Path, executor: str) -> None:
     """The call of a daemon thread is ended, without a word, before the interpreter that it asks for

@@ -15,6 +15,7 @@ import ingot
 _LEVELS = 7
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("kernel", [2, 3])
 def test_pools_halve_an_open_size_many_times(kernel: int, tmp_path: Path) -> None:
     """A network of TensorFlow with open height and width was refused: each level tripled the

@@ -330,6 +330,7 @@ def test_sizes_that_no_input_tells_are_asked_for(tmp_path: Path) -> None:
     assert sequence.state("past").tolist() == [[1, 1]]
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("is_causal", [0, 1])
 def test_caches_of_the_attention_op_are_states(tmp_path: Path, is_causal: int) -> None:
     """What ONNX's own Attention takes as past and gives as present; a query sees the keys up to its

@@ -101,6 +101,7 @@ def _empty(batch: int = 2) -> Feed:
     return {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
 
 
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("has_cache", [True, False])
 def test_every_call_gives_the_bits_of_one_with_all_states(
     tmp_path: Path, *, has_cache: bool

@@ -32,7 +32,7 @@ def _triples() -> list[tuple[int, int, int]]:
     return [*forwards, *backwards, *far]
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("size", ["n", 5])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_extremes_mean_to_the_end(size: int | str, axis: int, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import ingot
 _SIZE, _POINTS = (9, 7), (6, 8)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     ("channels", "mode", "padding"),
     [

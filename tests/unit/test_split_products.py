@@ -82,7 +82,7 @@ def error(found: Array, exact: Array) -> float:
     return float(np.sqrt(np.mean((found - exact) ** 2) / np.mean(exact**2)))
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @runs
 @pytest.mark.parametrize("drawn", [normal, sparse, wide])
 def test_three_parts_are_nearer_than_chains(
@@ -149,7 +149,7 @@ def test_images_that_parts_cannot_hold(target: Target, tiles: SoftwareTiles) -> 
     np.testing.assert_array_equal(split, chain)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.sweep(60)
 @runs
 @pytest.mark.parametrize("precision", ["f32", "bf16x3"])
 @pytest.mark.parametrize("fits", [False, True])

@@ -276,7 +276,7 @@ def test_errors_name_line_column_and_rule(
     assert caught.value.exit_code == 1
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize("text", FORMS)
 @given(data=st.data())
 @settings(max_examples=150)

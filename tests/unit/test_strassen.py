@@ -170,7 +170,7 @@ def rms_error(found: Array, exact: Array) -> float:
 
 
 @on_wide
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(
     ("depth", "zeros"), [(768, 0.0), (576, 0.8), (672, 0.8), (768, 0.8), (1536, 0.8), (3072, 0.8)]
 )

@@ -86,7 +86,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(choose_strassen, name, value)
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(60)
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(
     ("image", "weights", "more"),
@@ -121,6 +121,7 @@ def test_a_residual_is_added_in_the_kernel() -> None:
     )
 
 
+@pytest.mark.sweep(60)
 @on_wide
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_weights_of_16_bits_give_the_bits_of_f32(target: Target, dtype: DType) -> None:
@@ -149,7 +150,7 @@ def test_an_open_number_of_images(images: int) -> None:
 
 
 @on_wide
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(("kernel", "channels"), [(1, 640), (3, 192), (3, 256)])
 @pytest.mark.parametrize("zeros", [0.0, 0.8])
 def test_error_is_at_most_that_of_one_chain(

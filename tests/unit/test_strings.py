@@ -333,6 +333,7 @@ def test_compiled(tmp_path: Path) -> None:
         session.run({"x": texts("a", shape=(1, 1))})
 
 
+@pytest.mark.broad
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Both commands read and write strings and lists as arrays; a bundle is checked against the
     interpreter when it is made."""

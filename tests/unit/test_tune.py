@@ -89,6 +89,7 @@ def test_what_is_measured_is_used(folder: Path, capsys: Output) -> None:
         run_all_ways(folder / "m.ingot", [FEED])
 
 
+@pytest.mark.broad
 def test_a_layer_keeps_its_method_unless_another_is_clearly_faster(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:

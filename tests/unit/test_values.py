@@ -63,6 +63,7 @@ def test_positions_that_are_inputs(position: int) -> None:
     assert agrees(model(EVERY), values) == AGREES
 
 
+@pytest.mark.broad
 def test_compiled(tmp_path: Path) -> None:
     """The same in machine code, native and stepped, from one call to the next; a position outside is
     refused with the node."""

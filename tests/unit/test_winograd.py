@@ -114,7 +114,7 @@ def test_results_are_those_of_the_interpreter(
     check_graph(builder, [result], inputs, RELATIVE, WIDE, method="winograd_2x2")
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(60)
 @pytest.mark.parametrize(("channels", "columns"), [(32, 32), (64, 48), (128, 64)])
 def test_groups(channels: int, columns: int) -> None:
     """Each has channels of its own, whose tiles are transformed for its columns alone."""
