@@ -86,7 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bless", action="store_true", help="rewrite the golden files; review the diff like code"
     )
     parser.addoption(
-        "--part", default="1/1", help="run the first of three parts of the tests by 1/3"
+        "--part", default="1/1", help="K/N: of the tests in N parts, the K-th one"
     )
     parser.addoption(
         "--require-opencl", action="store_true", help="fail where no OpenCL driver works"

@@ -60,8 +60,9 @@ def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:
     `target` must be one that this machine can run: nothing is checked.
     """
     module = _parse(ir_text, target, LLVM.create_context())
-    # A machine of its own: the engine takes it over.
-    engine = LLVM.create_mcjit_compiler(module, _new_machine(target, level))
+    # A machine of its own: the engine takes it over. LLVM's own memory manager maps each section
+    # alone, and ends the process where the next free addresses are 2 GiB away.
+    engine = LLVM.create_mcjit_compiler(module, _new_machine(target, level), use_lmm=True)
     engine.finalize_object()
     return engine
 
