@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if sweep and test in begun and zlib.crc32(item.nodeid.encode()) % sweep.args[0]:
             item.add_marker("broad")
         begun.add(test)
-    part, count = map(int, config.getoption("part").split("/"))
+    part, count = map(int, str(config.getoption("part")).split("/"))
     chosen = [item for item in items if zlib.adler32(item.nodeid.encode()) % count == part % count]
     config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
     items[:] = chosen
@@ -85,9 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--bless", action="store_true", help="rewrite the golden files; review the diff like code"
     )
-    parser.addoption(
-        "--part", default="1/1", help="K/N: of the tests in N parts, the K-th one"
-    )
+    parser.addoption("--part", default="1/1", help="K/N: of the tests in N parts, the K-th one")
     parser.addoption(
         "--require-opencl", action="store_true", help="fail where no OpenCL driver works"
     )
