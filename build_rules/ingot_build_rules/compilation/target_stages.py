@@ -177,7 +177,7 @@ class TargetStages:
         backend, target = self._codes[device]
         labels = [label] * len(lowered.programs)
         if plugin:
-            found = [model.plugins.codegen(plugin, each, target) for each in lowered.programs]
+            found = [model.plugins.codegen(plugin, each, target) for each in lowered.kernels]
             claimed = [inputs for inputs in found if inputs is not None]
             if claimed:
                 return lowered, await model.need_all(CODEGEN_CLAIMED, claimed, labels)

@@ -16,6 +16,7 @@ from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.backends.registry import kernel_text
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.lowering.kernel_of import kernel_of
 from ingot_compiler.lowering.loops import LoopProgram
 
 
@@ -30,7 +31,7 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     if record is None:
         raise _no_record(described, symbol)
     try:
-        program = read_program(record)
+        program = kernel_of(read_program(record))
         made = kernel_symbol(program)
         text = _text(program, target) if made == symbol else ""
     except UserError:

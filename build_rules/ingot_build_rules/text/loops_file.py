@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.kernel_of import kernel_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.parse_lowered import read_lowered
 from ingot_compiler.lowering.print_lowered import print_lowered
@@ -101,7 +102,7 @@ def _assembly(program: LoopProgram, target: str) -> str:
 def _of_kernels(make: Callable[[LoopProgram, str], str]) -> Callable[[TargetGroup], str]:
     """The texts of a group's kernels, one behind the other."""
     return lambda group: "".join(
-        _made(program, group.target, make) for program in group.lowered.programs
+        _made(kernel_of(program), group.target, make) for program in group.lowered.programs
     )
 
 

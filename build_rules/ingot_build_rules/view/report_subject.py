@@ -21,6 +21,7 @@ from ingot_build_rules.view.evaluate_call import (
     evaluate_call,
 )
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.lowering.kernel_of import kernel_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
@@ -66,7 +67,7 @@ class ReportSubject:
         table = self.described["debug"].get("programs", {})
         record = table.get(self.code_target(launch), {}).get(symbol)
         try:
-            program = None if record is None else read_program(record)
+            program = None if record is None else kernel_of(read_program(record))
         except UserError:
             return None
         # A device may get buffers of its own behind those of the loops.

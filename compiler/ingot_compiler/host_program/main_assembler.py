@@ -18,6 +18,8 @@ from ingot_compiler.ir.dims import (
     Dim,
     Monomial,
     Symbol,
+    dim_add,
+    dim_mul,
     from_terms,
     symbols_of,
     terms_of,
@@ -32,6 +34,7 @@ from ingot_runtime.format.program import CODES, Instruction, operand_kinds
 TOO_LARGE = "these sizes are too large"
 _SIZE_MAX = SIZE_BYTES_MAX  # of one dimension
 _NUMBER_MAX = 1 << 58  # of every product: a sum of some of them stays in 64 bits
+_SHORT_TERM_COUNT = 8  # sums up to that are added up term by term
 
 
 class Assembler:
@@ -46,6 +49,7 @@ class Assembler:
         self.known: dict[Dim, int] = {}
         self.symbols: dict[str, int] = {}
         self.register_count = 0
+        self.long_sum: Dim = 0
         self.too_large: Text = TOO_LARGE  # what a refusal says
 
     def emit(self, name: str, *operands: int | tuple[int, ...]) -> None:
@@ -85,12 +89,24 @@ class Assembler:
         return result
 
     def _sum(self, dim: Dim) -> int:
-        total: int | None = None
-        for monomial, factor in terms_of(dim):
+        total, terms = self._start(dim)
+        for monomial, factor in terms:
             current = self._term(monomial, factor)
             total = current if total is None else self.binary("add", total, current)
         assert total is not None
         return total
+
+    def _start(self, dim: Dim) -> tuple[int | None, Sequence[tuple[Monomial, int]]]:
+        """Where a sum begins, and the terms to add: a long one at the last long one, if that is
+        near. The places of a Concat's parts are each one size behind the one before."""
+        terms, last = terms_of(dim), self.long_sum
+        if len(terms) <= _SHORT_TERM_COUNT:
+            return None, terms
+        self.long_sum = dim
+        between = terms_of(dim_add(dim, dim_mul(last, -1)))
+        if last in self.known and len(between) < len(terms):
+            return self.known[last], between
+        return None, terms
 
     def _term(self, monomial: Monomial, factor: int) -> int:
         """``factor * monomial``, refused where it could wrap."""

@@ -15,6 +15,7 @@ from ingot_compiler.ir.attributes import attribute_text
 from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute
 from ingot_compiler.lowering.fused import Group, Launch, requirements_of
+from ingot_compiler.lowering.kernel_of import kernel_arguments
 from ingot_compiler.lowering.loops import LoopProgram
 
 Kernel = tuple[LoopProgram, int]
@@ -27,7 +28,7 @@ def emit_launch(
     """Append the ``ordinal``-th launch of the program, of a kernel that gets ``buffers``."""
     program, position = kernel
     group = launch.group
-    scalars = tuple(out.symbols[name] for name in program.scalars)
+    scalars = tuple(map(out.dim, kernel_arguments(program)))
     extent = _extent(out, group, program)
     operands = (group.device, position, ordinal, tuple(buffers), scalars, extent, program.grain)
     messages = tuple(

@@ -30,7 +30,7 @@ from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.lowering.kernel_of import kernel_of
+from ingot_compiler.lowering.kernel_of import of_one_unit
 from ingot_compiler.lowering.loops import (
     Attention,
     BlockedProduct,
@@ -80,7 +80,7 @@ class KernelModule:
 
 def kernel_symbol(program: LoopProgram) -> str:
     """The content name of a program's kernel, whatever the units that it is launched for."""
-    content = f"codegen {CODEGEN_VERSION}\n{print_loops(kernel_of(program))}"
+    content = f"codegen {CODEGEN_VERSION}\n{print_loops(of_one_unit(program))}"
     return f"k_{hashlib.sha256(content.encode()).hexdigest()[:_SYMBOL_DIGITS]}"
 
 
