@@ -13,10 +13,12 @@ the states of the table.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ingot_compiler.frontend.strings.copies import Copies, Found
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # what the stubs call the two modules, which have no public names
@@ -29,6 +31,7 @@ else:
 _CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
 _LAST = 0x10FFFF
 _STATES_MAX = 4096
+_WORK_MAX = 1 << 22  # states and ranges that are looked at for a table: some seconds
 _REPEATS_MAX = 1000  # as in RE2
 _BLOCKS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, _LAST))
 _CATEGORIES = {
@@ -66,7 +69,7 @@ def automaton(pattern: str) -> Automaton:
     Raises:
         PatternError: it is wrong, or has more than a table can do.
     """
-    return _table(*states_of(pattern))
+    return table_of(*states_of(pattern))
 
 
 def states_of(pattern: str) -> tuple[States, int]:
@@ -96,15 +99,31 @@ def _parsed(pattern: str) -> Any:
         raise PatternError(str(error)) from None
 
 
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """States with all that need no byte from there; ``following``: those behind a byte of each
+    range of ``States.cuts``."""
+
+    states: Set[int]
+    following: Sequence[tuple[int, ...]]
+
+
 @dataclass(slots=True)
 class States:
     """States with ranges of bytes between them; ``free``: next states that need no byte, each with
-    the place where it may follow, "" for anywhere."""
+    the place where it may follow, "" for anywhere; ``places``: all of these; ``work``: how many
+    states and ranges were looked at."""
 
     steps: list[list[tuple[int, int, int]]] = field(
         default_factory=list[list[tuple[int, int, int]]]
     )
     free: list[list[tuple[str, int]]] = field(default_factory=list[list[tuple[str, int]]])
+    places: set[str] = field(default_factory=lambda: {""})
+    copies: Copies = field(default_factory=Copies)
+    work: int = 0
+    _cuts: list[int] = field(default_factory=list[int])
+    _of: tuple[int, ...] = ()
+    _closed: dict[frozenset[str], Closed] = field(default_factory=dict[frozenset[str], "Closed"])
 
     def new(self) -> int:
         """One more."""
@@ -137,6 +156,7 @@ class States:
         if code == "AT" and str(argument) in _PLACES and not flags & re.MULTILINE:
             end = self.new()
             self.free[start].append((_PLACES[str(argument)], end))
+            self.places.add(_PLACES[str(argument)])
             return end
         raise PatternError(f"{code.lower().replace('_', ' ')} is not supported")
 
@@ -146,6 +166,8 @@ class States:
         is_open = most == codes.MAXREPEAT
         if max(int(least), 0 if is_open else int(most)) > _REPEATS_MAX:
             raise PatternError(f"more than {_REPEATS_MAX} repetitions")
+        if _is_nothing(inner):
+            least = 0  # those that there must be may be nothing
         for _ in range(least):
             start = self.sequence(inner, start, flags)
         end = self.new()
@@ -155,9 +177,13 @@ class States:
             self.free[start].append(("", again))
             behind = self.sequence(inner, again, flags)
             self.free[behind] += [("", again), ("", end)]
+        copies: list[range] = []
         for _ in range(0 if is_open else int(most) - int(least)):
+            first = len(self.steps)
             start = self.sequence(inner, start, flags)
             self.free[start].append(("", end))
+            copies.append(range(first, len(self.steps)))
+        self.copies.add(copies)
         return end
 
     def characters(self, ranges: Ranges, start: int) -> int:
@@ -179,23 +205,86 @@ class States:
             start = state
         self.steps[start].append((*steps[-1], end))
 
-    def closed(self, states: Iterable[int], before: str, behind: str) -> set[int]:
-        """States with all that need no byte from there; ``before`` and ``behind``: what is next to
-        the place, "word" or "other", nothing at the ends."""
+    def closed(self, states: tuple[int, ...], before: str, behind: str) -> Closed:
+        """What can be reached; ``before`` and ``behind``: what is next to the place, "word" or
+        "other", nothing at the ends."""
         places = {"", "no boundary" if (before == "word") == (behind == "word") else "boundary"}
         places |= {name for name, side in (("start", before), ("end", behind)) if not side}
-        found, waiting = set(states), list(states)
-        while waiting:
-            for place, state in self.free[waiting.pop()]:
-                if place in places and state not in found:
-                    found.add(state)
-                    waiting.append(state)
-        return found
+        seen = frozenset(places & self.places)
+        if states != self._of:
+            self._of, self._closed = states, {}
+        if seen not in self._closed:
+            self._closed[seen] = self._all_from(states, seen)
+        return self._closed[seen]
 
-    def after(self, states: Iterable[int], byte: int) -> tuple[int, ...]:
-        """The states behind a byte, in the order of their numbers."""
-        steps = (step for state in states for step in self.steps[state])
-        return tuple(sorted({to for first, last, to in steps if first <= byte <= last}))
+    def _all_from(self, states: Iterable[int], places: Set[str]) -> Closed:
+        found = Found(self.copies)
+        waiting = [state for state in states if found.add(state)]
+        while waiting:
+            following = self.free[waiting.pop()]
+            self.spend(1 + len(following))
+            waiting += [state for place, state in following if place in places and found.add(state)]
+        return Closed(found.kept, self._following(found.kept))
+
+    def _following(self, states: Iterable[int]) -> list[tuple[int, ...]]:
+        """The states behind a byte of each range, in the order of their numbers, without needless
+        ones."""
+        found: list[set[int]] = [set() for _ in self.cuts[:-1]]
+        for state in states:
+            for first, last, to in self.steps[state]:
+                places = range(bisect_left(self.cuts, first), bisect_left(self.cuts, last + 1))
+                self.spend(len(places))
+                for place in places:
+                    found[place].add(to)
+        return list(map(self.copies.needed, found))
+
+    @property
+    def cuts(self) -> list[int]:
+        """Where ranges of bytes begin that no state and no boundary of words tells apart, and 256;
+        when all states are there."""
+        if not self._cuts:
+            steps = (step for own in self.steps for step in own)
+            edges = [edge for low, high, _ in steps for edge in (low, high + 1)]
+            words = [edge for low, high in _WORD for edge in (low, high + 1)]
+            self._cuts = sorted({0, 256, *edges, *(words if self.has_boundaries else ())})
+        return self._cuts
+
+    def kind_of(self, byte: int) -> str:
+        """What a byte is to the boundaries of the pattern: all are alike where it has none."""
+        is_letter = any(low <= byte <= high for low, high in _WORD)
+        return "word" if self.has_boundaries and is_letter else "other"
+
+    @property
+    def has_boundaries(self) -> bool:
+        """Whether it matters what is a letter of a word."""
+        return not self.places.isdisjoint(("boundary", "no boundary"))
+
+    def spend(self, work: int) -> None:
+        """Count what was looked at.
+
+        Raises:
+            PatternError: it is more than a table is worth.
+        """
+        self.work += work
+        if self.work > _WORK_MAX:
+            raise PatternError(f"its table takes more than {_WORK_MAX} steps to make")
+
+
+def _is_nothing(items: Any) -> bool:
+    """Whether parts may be nothing, wherever they stand."""
+    for code, argument in items:
+        name = str(code)
+        may_be_nothing = name in ("MAX_REPEAT", "MIN_REPEAT") and not argument[0]
+        if not may_be_nothing and not any(map(_is_nothing, _inner(name, argument))):
+            return False
+    return True
+
+
+def _inner(name: str, argument: Any) -> Sequence[Any]:
+    """The parts inside of a part, one of which it is."""
+    if name in ("MAX_REPEAT", "MIN_REPEAT", "SUBPATTERN"):
+        return (argument[-1],)
+    return argument[1] if name == "BRANCH" else ()
 
 
 def _byte_ranges(first: bytes, last: bytes) -> Iterator[list[tuple[int, int]]]:
@@ -279,44 +368,26 @@ Key = tuple[tuple[int, ...], str]
 """States, and what the byte before them was."""
 
 
-def _table(states: States, end: int) -> Automaton:
+def table_of(states: States, end: int) -> Automaton:
     """Sets of states as the states of a table."""
-    cuts = cuts_of(states)
+    kinds = list(map(states.kind_of, states.cuts[:-1]))
     numbers: dict[Key, int] = {((0,), ""): 0}
     rows: list[list[int]] = []
     accepts: list[int] = []
     for key in growing(numbers):
         row = [numbers[key]]
-        for low in cuts[:-1]:
-            following = _after(states, key, low)
+        for place, kind in enumerate(kinds):
+            following = states.closed(*key, kind).following[place], kind
             row.append(numbers.setdefault(following, len(numbers)))
         rows.append(row)
-        accepts.append(int(end in states.closed(key[0], key[1], "")))
+        accepts.append(int(end in states.closed(*key, "").states))
     flat = tuple(state for row in rows for state in row)
-    return Automaton(classes_of(cuts), len(cuts), flat, tuple(accepts))
-
-
-def cuts_of(states: States) -> list[int]:
-    """Where ranges of bytes begin that no state and no boundary of words tells apart, and 256."""
-    words = [place for low, high in _WORD for place in (low, high + 1)]
-    edges = [edge for own in states.steps for low, high, _ in own for edge in (low, high + 1)]
-    return sorted({0, 256, *words, *edges})
+    return Automaton(classes_of(states.cuts), len(states.cuts), flat, tuple(accepts))
 
 
 def classes_of(cuts: Sequence[int]) -> tuple[int, ...]:
     """The number of the range of each byte, after 0 for the end of the string."""
     return (0, *(sum(cut <= byte for cut in cuts) for byte in range(256)))
-
-
-def kind_of(byte: int) -> str:
-    """What a byte is to a boundary."""
-    return "word" if any(low <= byte <= high for low, high in _WORD) else "other"
-
-
-def _after(states: States, key: Key, byte: int) -> Key:
-    """What follows by a byte."""
-    kind = kind_of(byte)
-    return states.after(states.closed(key[0], key[1], kind), byte), kind
 
 
 def growing(numbers: dict[Key, int]) -> Iterator[Key]:

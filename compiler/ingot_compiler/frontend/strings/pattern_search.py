@@ -18,9 +18,7 @@ from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.strings.automaton import (
     Key,
     classes_of,
-    cuts_of,
     growing,
-    kind_of,
     states_of,
 )
 from ingot_compiler.frontend.strings.pool import written
@@ -50,19 +48,19 @@ def search_table(pattern: str) -> SearchTable:
         PatternError: it is wrong, or has more than a table can do.
     """
     states, end = states_of(pattern)
-    cuts = cuts_of(states)
-    kinds = ["", *map(kind_of, cuts[:-1])]
+    cuts = states.cuts
+    kinds = ["", *map(states.kind_of, cuts[:-1])]
     numbers: dict[Key, int] = {_DEAD: 0}
     starts = [numbers.setdefault(((0,), kind), len(numbers)) for kind in kinds]
     table: list[int] = []
     matches: list[int] = []
     for key in growing(numbers):
         for place, kind in enumerate(kinds):
-            own = states.closed(key[0], key[1], kind)
-            reached = states.after(own, cuts[place - 1]) if place else ()
+            own = states.closed(*key, kind)
+            reached = own.following[place - 1] if place else ()
             following = (reached, kind) if reached else _DEAD
             table.append(numbers.setdefault(following, len(numbers)))
-            matches.append(int(end in own))
+            matches.append(int(end in own.states))
     return SearchTable(classes_of(cuts), len(cuts), tuple(table), tuple(matches), tuple(starts))
 
 
