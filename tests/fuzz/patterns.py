@@ -289,7 +289,21 @@ def narrow_chain(d: Drawing) -> None:
         d.rough = False
 
 
+def many_parts(d: Drawing) -> None:
+    """More parts than a kernel is given sizes of, joined, changed, and perhaps taken apart again."""
+    dtype = d.one_of((np.float32, np.float32, np.int32))
+    parts = [
+        d.input(d.numbers((d.integer(0, 5), 3), dtype), [f"part{at}", 3])
+        for at in range(d.integer(9, 12))
+    ]
+    joined = d.add(d.one_of(("Neg", "Abs")), d.add("Concat", *parts, axis=0))
+    if d.chance(0.5):
+        shapes = [d.add("Shape", part, keep=False, start=0, end=1) for part in parts]
+        sizes = d.add("Concat", *shapes, axis=0)
+        d.add("Split", joined, sizes, results=len(parts), axis=0)
+
+
 PATTERNS = (
-    narrow_chain,
+    narrow_chain, many_parts,
     conv_block, conv_block, linear, linear, layer_norm, softmax, attention, attention, rotary, shuffle, shapes, shapes,
 )  # fmt: skip

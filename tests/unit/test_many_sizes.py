@@ -13,12 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, TensorProto
 from tests.hostile.model_builder import graph_of
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 from tests.unit.lowering_harness import BEST, Compiled, compile_graph
 
+import ingot
+from ingot_build_rules.view.report_data import report_data
+from ingot_build_rules.view.report_subject import read_subject
 from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.ir.dims import (
     Dim,
@@ -105,6 +108,15 @@ def _apart(count: int) -> ModelProto:
     )
 
 
+def _found(count: int) -> ModelProto:
+    """Parts whose sizes the data decide."""
+    parts = _parts(count)
+    found = [node("NonZero", name, f"found_{name}") for name in parts]
+    joined = node("Concat", " ".join(f"found_{name}" for name in parts), "y", axis=1)
+    inputs = [tensor(name, [f"n{name}"]) for name in parts]
+    return make_model([*found, joined], inputs, [tensor("y", None, TensorProto.INT64)])
+
+
 MODELS: Mapping[str, Callable[[int], ModelProto]] = {
     "vectors": _joined(lambda at: [f"n{at}"], 0),
     "rows": _joined(lambda at: [f"n{at}", "m", 3], 0),
@@ -113,6 +125,7 @@ MODELS: Mapping[str, Callable[[int], ModelProto]] = {
     "split": _split,
     "there and back": _there_and_back,
     "apart": _apart,
+    "found": _found,
 }
 
 
@@ -175,8 +188,17 @@ def _feed(model: ModelProto, seed: int) -> dict[str, Array]:
         shape = [
             total if dim == "all" else size(dim) if isinstance(dim, str) else dim for dim in dims
         ]
-        feed[value.name] = random.standard_normal(shape).astype(np.float32)
+        feed[value.name] = np.round(random.standard_normal(shape)).astype(np.float32)
     return feed
+
+
+def test_a_report_counts_what_each_part_moves(tmp_path: Path) -> None:
+    """The numbers that a kernel is given are those that its loops are evaluated with."""
+    ingot.compile(MODELS["vectors"](_FEW)).save(tmp_path / "m.ingot")
+    sizes = {name: 16 * (1 + at) for at, name in enumerate(_parts(_FEW))}
+    shapes = {name: (size,) for name, size in sizes.items()}
+    rows = report_data(read_subject(tmp_path / "m.ingot", None, shapes), None)["launches"]
+    assert [row["bytes"] for row in rows] == [2 * 4 * size for size in sizes.values()]
 
 
 # ---- what a kernel could compute from its scalars alone ------------------------------------------
