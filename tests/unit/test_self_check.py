@@ -86,6 +86,16 @@ def steps_model() -> onnx.ModelProto:
     return model_of(nodes, ["n", 6], ["n", 15], {"a": weights(6, 9)})
 
 
+def found_model() -> onnx.ModelProto:
+    """Columns that a weight chooses: how many there are is read from a constant."""
+    nodes = [
+        helper.make_node("Unique", ["a"], ["places"], name="places"),
+        helper.make_node("Gather", ["x", "places"], ["c"], name="chosen", axis=1),
+        helper.make_node("Exp", ["c"], ["y"], name="exp"),
+    ]
+    return model_of(nodes, ["n", 6], ["n", "k"], {"a": np.array([3, 1, 3])})
+
+
 def with_fault(value: object, found: list[bool]) -> object:
     """The same loop program with 0.01 added to the first value that is stored."""
     if isinstance(value, tuple):
@@ -135,7 +145,7 @@ def inject(
     return arm
 
 
-@pytest.mark.parametrize("make", [image_model, steps_model])
+@pytest.mark.parametrize("make", [image_model, steps_model, found_model])
 def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
     """Every launch is compared, on generated inputs and open sizes, and agrees."""
     compiled = compile_model(make(), make_options(["native"]))

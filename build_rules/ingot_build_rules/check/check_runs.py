@@ -20,6 +20,7 @@ from ingot_compiler.ir.interpret import bind_symbols
 from ingot_compiler.ir.message import OptionRef, message
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.profile import fitting
+from ingot_compiler.lowering.evaluate_constant import evaluate
 from ingot_compiler.lowering.versions import versions_of
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -59,7 +60,11 @@ class SteppedTarget:
         fused, number = self.build.expanded, self.version_of(given)
         graph = self.graphs()[number]
         steps, symbols = versions_of(fused)[number].steps, bind_symbols(graph, given)
-        recorder = LaunchRecorder(fused.buffers, steps, given, symbols)
+
+        def constant(number: int) -> memoryview:
+            return evaluate(fused.constants[number], self.compiled.read_constant)
+
+        recorder = LaunchRecorder(fused.buffers, steps, given, symbols, constant)
         self.session.observe(recorder.observe)
         outputs = run_tensors(self.session, named(self.compiled, given))
         return CheckRun(graph, given, recorder, outputs)

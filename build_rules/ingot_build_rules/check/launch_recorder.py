@@ -9,7 +9,7 @@ Copies and haloes compute nothing that the graph names; they are judged here, at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -59,9 +59,11 @@ class LaunchRecorder:
         steps: Sequence[Step],
         inputs: Sequence[Array],
         symbols: Mapping[str, int],
+        read_constant: Callable[[int], memoryview],
     ) -> None:
         """``steps``: those that run; ``symbols``: those that the shapes of the inputs bind, the
-        others are read as `main` does."""
+        others are read as `main` does; ``read_constant``: the bytes of a constant, by its
+        number."""
         self.recorded: list[Recorded] = []
         self.launches = 0
         self._symbols = dict(symbols)
@@ -72,6 +74,11 @@ class LaunchRecorder:
             if spec.kind == "input"
         }
         self._read_later = _read_later(steps)
+        for buffer in self._read_later:
+            spec = buffers[buffer]
+            if spec.kind == "constant":
+                content = read_constant(spec.index)
+                self._watched[buffer] = np.frombuffer(content, STORAGE_DTYPES[spec.dtype])
 
     def observe(
         self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]
