@@ -96,6 +96,17 @@ def found_model() -> onnx.ModelProto:
     return model_of(nodes, ["n", 6], ["n", "k"], {"a": np.array([3, 1, 3])})
 
 
+def repeated_model() -> onnx.ModelProto:
+    """Short rows that are repeated inside and outside: two launches, of which the second reads what
+    the first left."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "axis"], ["rows"], name="rows"),
+        helper.make_node("Expand", ["rows", "shape"], ["y"], name="repeat"),
+    ]
+    constants = {"axis": np.array([1]), "shape": np.array([5, 1, 2, 6])}
+    return model_of(nodes, ["n", 6], [5, "n", 2, 6], constants)
+
+
 def with_fault(value: object, found: list[bool]) -> object:
     """The same loop program with 0.01 added to the first value that is stored."""
     if isinstance(value, tuple):
@@ -145,7 +156,7 @@ def inject(
     return arm
 
 
-@pytest.mark.parametrize("make", [image_model, steps_model, found_model])
+@pytest.mark.parametrize("make", [image_model, steps_model, found_model, repeated_model])
 def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
     """Every launch is compared, on generated inputs and open sizes, and agrees."""
     compiled = compile_model(make(), make_options(["native"]))

@@ -66,6 +66,7 @@ class LaunchRecorder:
         number."""
         self.recorded: list[Recorded] = []
         self.launches = 0
+        self._copied: Array | None = None  # what a copy reads
         self._symbols = dict(symbols)
         self._launches = self._walk(steps)
         self._watched: dict[int, Array] = {
@@ -90,6 +91,10 @@ class LaunchRecorder:
         # Behind the kernel's buffers a device has its scratch.
         views = dict(zip(step.buffers, buffers[: len(step.buffers)], strict=True))
         self.launches += 1
+        if not group.nodes:
+            (source,) = group.operands
+            if source.buffer in views:  # the last launches of a copy may read what the first left
+                self._copied = self._tensor(views[source.buffer], source)
         for result in step.results:
             if result.buffer in self._read_later:
                 dtype = STORAGE_DTYPES[result.type.dtype]
@@ -142,10 +147,7 @@ class LaunchRecorder:
         if group.fills_halo:
             return self._halo(group, result, views[result.buffer])
         content = self._tensor(views[result.buffer], result)
-        if group.nodes:
-            return content, None
-        (source,) = group.operands
-        return content, self._tensor(views[source.buffer], source)
+        return content, None if group.nodes else self._copied
 
     def _halo(self, group: Group, result: Operand, content: memoryview) -> tuple[Array, Array]:
         """The tensor with its border, and with what must stand there; the interior is left out."""
