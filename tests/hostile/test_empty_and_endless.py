@@ -23,8 +23,8 @@ from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.kinds.program import used_symbols
 from ingot_compiler.lowering.loops import Reduce
+from ingot_compiler.lowering.nested import used_symbols
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.lowering.fixed_sums import FixedSums
-from ingot_compiler.lowering.kinds.program import bound_names, used_symbols
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.nested import bound_names, used_symbols
 from ingot_compiler.lowering.substitute_indices import rewrite_indices, substitute_indices
 
 SCALAR_COUNT_MAX = 8

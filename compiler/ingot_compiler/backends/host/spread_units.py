@@ -24,7 +24,6 @@ from ingot_compiler.ir.dims import (
     symbols_of,
 )
 from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.kinds.program import nested
 from ingot_compiler.lowering.loops import (
     Depthwise,
     For,
@@ -35,6 +34,7 @@ from ingot_compiler.lowering.loops import (
     LoopProgram,
     Statement,
 )
+from ingot_compiler.lowering.nested import nested
 from ingot_compiler.lowering.space import ceil_div
 from ingot_compiler.lowering.substitute_indices import substitute_indices
 from ingot_runtime.lazy_dataclass import dataclass

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.dims import Sum, symbols_of
-from ingot_compiler.lowering.kinds.program import nested
 from ingot_compiler.lowering.loops import Let, LetIndex, Load, Local, Statement
+from ingot_compiler.lowering.nested import nested
 
 
 def before_loop(

@@ -21,7 +21,7 @@ from ingot_compiler.backends.host.emit.lanes import tail_mask
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
-from ingot_compiler.lowering.kinds.program import used_symbols
+from ingot_compiler.lowering.nested import used_symbols
 
 _RULED_OUT = -1e37
 
