@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests import pocl_linker
 from tests.opencl_plugin import OpenClTests
+
+_FEW, _SWEEP_EVERY = 8, 4  # cases of a test that is no sweep; one in so many of more is quick
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("ingot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -55,11 +58,12 @@ def young_heap() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a sweep, the first case and one in so many of the others are quick: chosen by their names,
     so that no axis of a sweep has the rhythm of the choice. So are the parts of a suite."""
-    begun: set[str] = set()
-    for item in items:
+    tests = [item.nodeid.partition("[")[0] for item in items]
+    counts, begun = Counter(tests), set[str]()
+    for item, test in zip(items, tests, strict=True):
         sweep = item.get_closest_marker("sweep")
-        test = item.nodeid.partition("[")[0]
-        if sweep and test in begun and zlib.crc32(item.nodeid.encode()) % sweep.args[0]:
+        every = sweep.args[0] if sweep else _SWEEP_EVERY if counts[test] > _FEW else 1
+        if test in begun and zlib.crc32(item.nodeid.encode()) % every:
             item.add_marker("broad")
         begun.add(test)
     part, count = map(int, str(config.getoption("part")).split("/"))
