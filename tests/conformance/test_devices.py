@@ -526,7 +526,7 @@ print("alive", flush=True)
 """
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "access",
     ["ctypes.string_at(scale.y.address, 4)", "ctypes.memset(scale.x.address, 1, 4)"],

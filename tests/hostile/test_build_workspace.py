@@ -112,6 +112,7 @@ def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
     assert moved.bundle("a") == first
 
 
+@pytest.mark.broad
 def test_forged_digests_need_the_key_or_rehash(bench: Workbench) -> None:
     """A source whose digest is forged is read, unless the user's key seals the forgery; with
     ``--rehash`` it is read then, too."""

@@ -71,6 +71,7 @@ def foreign_fault():
 """
 
 
+@pytest.mark.broad
 @attacked
 def test_truncated_while_mapped(bundle: Path, loader: str) -> None:
     """Cutting off the weights ends the call with ChangedError; the same file whole again loads
@@ -111,6 +112,7 @@ print(present() == before)
     )
 
 
+@pytest.mark.broad
 @attacked
 def test_foreign_fault_is_not_swallowed(bundle: Path, loader: str) -> None:
     """A SIGBUS elsewhere ends the process as it would without us, and faulthandler, installed
@@ -219,6 +221,7 @@ def test_changed_while_loading(bundle: Path, loader: str) -> None:
         LOADERS[loader](bundle).run({"x": X})
 
 
+@pytest.mark.broad
 @attacked
 def test_a_handler_over_ours(bundle: Path, loader: str) -> None:
     """Whoever installs another handler over ours takes the guard from nobody who loads afterwards,

@@ -81,8 +81,8 @@ SEALS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", SEALS)
-@pytest.mark.sweep(60)
 def test_forged_records_do_not_make_a_bundle(bench: Workbench, kind: str) -> None:
     """Records that nobody with the user's key has written count as absent: what they were about
     runs again."""
@@ -97,6 +97,7 @@ def test_forged_records_do_not_make_a_bundle(bench: Workbench, kind: str) -> Non
     assert ran(bench.build()) == {}
 
 
+@pytest.mark.broad
 def test_shared_cache_decides_what_a_bundle_is(bench: Workbench) -> None:
     """What ``--cache-shared`` means: the same forgery, by whoever can write, is believed; without
     it, it is not."""
@@ -112,6 +113,7 @@ def test_shared_cache_decides_what_a_bundle_is(bench: Workbench) -> None:
     assert (bench.bundle("a"), bench.bundle("b")) == right
 
 
+@pytest.mark.broad
 def test_another_key_is_another_user(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -285,7 +287,7 @@ VERBS = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("verb", VERBS)
 def test_verbs_refuse_a_cache_of_others(
     bench: Workbench, capsys: pytest.CaptureFixture[str], tmp_path: Path, verb: str
@@ -396,6 +398,7 @@ def test_key_that_is_no_good_is_refused(
     assert not bench.cache.exists()
 
 
+@pytest.mark.broad
 def test_key_that_cannot_be_made(bench: Workbench, key_file: Path) -> None:
     """A file where its folder should be: refused, but for caches whose records need no key."""
     key_file.parents[1].write_bytes(b"")

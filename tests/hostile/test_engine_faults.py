@@ -109,8 +109,8 @@ def check_damage(folder: Path, files: Path, jobs: int, rounds: int) -> None:
         cache.close()
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.sweep(2)
 def test_a_damaged_cache_gives_right_answers(tmp_path: Path, files: Path, jobs: int) -> None:
     """Faults of every kind in blobs, rows and roots: found and healed."""
     check_damage(tmp_path / "cache", files, jobs, 2)

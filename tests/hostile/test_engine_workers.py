@@ -58,6 +58,7 @@ def all_of(build: Scheduler, wrong: str, seconds: float = 0.0) -> list[Task]:
     return build.run_all(goals)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
@@ -81,7 +82,6 @@ def all_of(build: Scheduler, wrong: str, seconds: float = 0.0) -> list[Task]:
         ("sys.exit", ActionError, "a bug in Ingot stopped an action"),
     ],
 )
-@pytest.mark.sweep(8)
 def test_what_fails_fails_alone(
     tmp_path: Path, wrong: str, error: type[Exception], message: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_what_fails_fails_alone(
         assert ran(build) == 2
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("wrong", ["raise", "bug", "sys.exit"])
 def test_errors_do_not_depend_on_where_a_rule_runs(tmp_path: Path, jobs: int, wrong: str) -> None:
@@ -117,6 +117,7 @@ def test_errors_do_not_depend_on_where_a_rule_runs(tmp_path: Path, jobs: int, wr
         assert (type(error), str(error)) == (expected.type, str(expected.value))
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_without_keep_going_nothing_begins_after_a_failure(tmp_path: Path, jobs: int) -> None:
     """What runs already ends and is kept; what has not begun is not run; the next build goes on
@@ -134,6 +135,7 @@ def test_without_keep_going_nothing_begins_after_a_failure(tmp_path: Path, jobs:
         assert ran(build) == 14 - done
 
 
+@pytest.mark.broad
 def test_a_worker_that_dies_idle_is_replaced(tmp_path: Path) -> None:
     """Who is killed while he has nothing to do fails nothing."""
     with open_scheduler(tmp_path, 2) as build:
@@ -146,6 +148,7 @@ def test_a_worker_that_dies_idle_is_replaced(tmp_path: Path) -> None:
         assert build.run(fold(build, range(10, 18))) == folded(range(10, 18))
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("noise", ["print", "read"])
 def test_what_a_rule_prints_and_reads_is_not_a_message(

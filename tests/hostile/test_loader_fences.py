@@ -91,6 +91,7 @@ def test_all_control_flow(name: str, tmp_path: Path) -> None:
     check_control_flow(name, tmp_path)
 
 
+@pytest.mark.broad
 def test_sizes_that_calls_and_data_decide(tmp_path: Path) -> None:
     """Products, softmax and a result that only the data measure, at sizes around those of a
     vector."""

@@ -61,6 +61,7 @@ def test_crash_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.split(":")[0], cases, others) == ("crash -9", [2], [])
 
 
+@pytest.mark.broad
 def test_what_must_not_be_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another number, another exception and a mutant that is taken for whole are told from what may
     be."""

@@ -156,6 +156,7 @@ def check_monotonic(made: Plan) -> int:
     return 2
 
 
+@pytest.mark.broad
 def test_monotonicity_sample() -> None:
     """Declaring what the plan chose anyway changes nothing."""
     check_many(SAMPLE, check_monotonic)
@@ -181,6 +182,7 @@ def check_altered(made: Plan) -> int:
     return refused
 
 
+@pytest.mark.broad
 def test_altered_plans_sample() -> None:
     """The checker accepts no plan that reads what is on another device."""
     check_many(SAMPLE, check_altered)
@@ -205,6 +207,7 @@ def check_minimal_form(made: Plan) -> int:
     return len(blocks)
 
 
+@pytest.mark.broad
 def test_minimal_forms_sample() -> None:
     """Minimal forms are enough, and no more."""
     check_many(SAMPLE, check_minimal_form)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.project_harness import lister
@@ -126,6 +127,7 @@ def spelled(value: Value, draw: Random) -> str:
     return repr(value)
 
 
+@pytest.mark.broad
 @settings(max_examples=60)
 @given(declarations(), st.randoms(use_true_random=False))
 def test_every_spelling_means_what_calls_mean(tables: Tables, draw: Random) -> None:

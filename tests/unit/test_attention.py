@@ -149,10 +149,10 @@ def test_heads_of_all_tails(
     assert np.abs(result - exact).max() < 5e-6
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("mode", ["plain", "mask", "causal", "both"])
 @pytest.mark.parametrize(("queries", "keys"), [(49, 49), (50, 50), (10, 36), (25, 20)])
-@pytest.mark.sweep(27)
 def test_several_tiles_of_a_unit(level: str, mode: str, queries: int, keys: int) -> None:
     """Scores of one tile stand before results of the one before: of two tiles and more, with the
     half vector of keys inside of a tile and alone, masks too; what a mask computes at length is
@@ -347,6 +347,7 @@ def test_rows_of_the_next_head_are_prefetched() -> None:
         assert text.count("i32 0, i32 2, i32 1)") == count
 
 
+@pytest.mark.broad
 def test_foreign_targets_compile() -> None:
     """Kernels for machines that are not this one become objects."""
     for name in ("aarch64", "riscv64"):

@@ -118,6 +118,7 @@ def test_large_rates_have_no_exponent(
     assert line in capsys.readouterr().out
 
 
+@pytest.mark.broad
 def test_a_model_is_compiled_over_the_users_cache(
     folder: Path,
     tmp_path: Path,
@@ -182,6 +183,7 @@ def test_percentiles() -> None:
     assert found == {"p10": 10.0, "p50": 50.0, "p90": 90.0, "p99": 99.0}
 
 
+@pytest.mark.broad
 def test_memory_of_calls(tmp_path: Path) -> None:
     """Inputs of 64 MiB that a call reads give outputs of as much, which the peak has in it."""
     from onnx import TensorProto, helper
@@ -208,6 +210,7 @@ def test_memory_of_a_process_that_ends(folder: Path, monkeypatch: pytest.MonkeyP
         memory.resident_memory(str(folder / "m.ingot"), {}, 1, "x86-64-v3", {})
 
 
+@pytest.mark.broad
 def test_a_token_behind_others(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +243,7 @@ def test_what_cannot_be_decoded(
     assert text in capsys.readouterr().err
 
 
+@pytest.mark.broad
 def test_launches_beside_the_peak(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Shares of the time add up, those of peak and bandwidth follow from the counts and limits."""
     assert run(folder, "m.ingot", "--anyway", "--roofline", "--json") == 0
@@ -285,6 +289,7 @@ def test_launches_of_another_device_have_no_share() -> None:
     assert peak_share(found[:2]) is None
 
 
+@pytest.mark.broad
 def test_on_another_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All that is measured runs where the user says, which is told; a wrong name is refused."""
     path = tmp_path / "m.ingot"

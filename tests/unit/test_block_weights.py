@@ -101,7 +101,7 @@ def check(
     return path
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("with_zero", [False, True])
 @pytest.mark.parametrize(("bits", "depth", "columns", "block"), [(4, 256, 70, 32), (8, 96, 16, 32)])
 def test_mat_mul_n_bits(
@@ -118,10 +118,10 @@ def test_mat_mul_n_bits(
     check(model, expected, tmp_path)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
 @pytest.mark.parametrize("with_zero", [False, True])
-@pytest.mark.sweep(60)
 def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
     """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; an absent
     zero point is 0 for unsigned numbers, too."""
@@ -179,10 +179,10 @@ def _by_column(name: str, form: str, *, with_zero: bool) -> tuple[ModelProto, Ar
     return model_of(nodes, depth, columns, constants), expected
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["INT4", "UINT4"])
 @pytest.mark.parametrize("form", ["columns", "turned", "all"])
 @pytest.mark.parametrize("with_zero", [False, True])
-@pytest.mark.sweep(60)
 def test_scaled_in_columns(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
     """DequantizeLinear of 4-bit weights without blocks before a product of floats: the same."""
     model, expected = _by_column(name, form, with_zero=with_zero)
@@ -253,6 +253,7 @@ def _with_float_zero(codes: Array, scale: Array, zero: Array) -> Array:
     return np.asarray(((codes - points) * each).T)
 
 
+@pytest.mark.broad
 def test_the_bundle_is_as_small_as_the_model(tmp_path: Path) -> None:
     """The weights of a bundle have at most 1.15 times the bytes of those of the model, with scales
     of f16 and zero points."""

@@ -58,6 +58,7 @@ def check_complete(report: Report) -> list[str]:
     return lines
 
 
+@pytest.mark.broad
 def test_attribute(bench: Workbench) -> None:
     """A stride: the file with both digests, the node, the attribute with both values, every
     producer."""
@@ -178,6 +179,7 @@ def test_sizes_in_a_constant(bench: Workbench) -> None:
     )
 
 
+@pytest.mark.broad
 def test_lost_cache(bench: Workbench, tmp_path: Path) -> None:
     """Nothing changed and the cache is empty: that is said, with the key."""
     (bench.folder / "dist/a.ingot").unlink()

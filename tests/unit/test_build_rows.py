@@ -143,6 +143,7 @@ def test_node_names_are_beside_the_graph(bench: Workbench) -> None:
     assert ran(bench.build()) == {"import_model": 1, "names": 1, "bundle": 1}
 
 
+@pytest.mark.broad
 def test_one_layer_of_a_hundred(bench: Workbench) -> None:
     """Another activation, then another size: at most five kernels."""
     bench.project({"a": chain([12] * 101)})
@@ -170,6 +171,7 @@ def test_shared_kernels_are_compiled_once(alone: Workbench) -> None:
     assert (report.counts["codegen"].ran, report.counts["codegen"].hit) == (10, 40)
 
 
+@pytest.mark.broad
 def test_two_targets_share_what_is_before_them(alone: Workbench) -> None:
     """A second target runs nothing that the first has run."""
     model = chain([4, 8, 4])

@@ -181,6 +181,7 @@ def test_a_failure_stops_no_other_test(bench: Workbench) -> None:
     assert (report.named("failed"), report.named("passed")) == (["z"], ["test.a"])
 
 
+@pytest.mark.broad
 def test_a_pass_that_does_not_hold_is_forgotten(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_pass_that_does_not_hold_is_forgotten(
     assert clone_of(bench).build(expect_cached=True).would_run == ["test.a"]
 
 
+@pytest.mark.broad
 def test_dry_run(bench: Workbench) -> None:
     """It says whether a test would run, or is known to pass, also before its bundle is there."""
     assert outcome(bench.build(dry_run=True)) == "would-run"

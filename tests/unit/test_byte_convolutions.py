@@ -111,8 +111,8 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("case", SHAPES, ids=lambda case: "x".join(map(str, case[1])))
-@pytest.mark.sweep(60)
 def test_machine_code_is_exact(
     case: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]],
 ) -> None:
@@ -214,6 +214,7 @@ def test_opencl_gives_the_same() -> None:
         np.testing.assert_array_equal(arrays[-1], expected[-1])
 
 
+@pytest.mark.broad
 def test_layers_that_differ_in_their_scales_share_a_kernel() -> None:
     """What is multiplied and added behind a sum lies in memory; limits stay in the code."""
     x, w = drawn((1, 8, 6, 7), "u8", 1), drawn((8, 8, 3, 3), "i8", 2)

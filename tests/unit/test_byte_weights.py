@@ -73,9 +73,9 @@ def test_dequantised_in_columns(name: str, form: str, zeros: str, tmp_path: Path
     check(model, expected, tmp_path, rows=(1, 2, 11, 70))
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("zeros", ["none", "columns"])
 @pytest.mark.parametrize("rows", [1, 3, 8, 33])
-@pytest.mark.sweep(12)
 def test_bits_do_not_depend_on_what_is_known_of_rows(zeros: str, rows: int, tmp_path: Path) -> None:
     """A kernel for a known number of rows gives the bits of the one for any."""
     model, _ = made("UINT8", "columns", zeros, 200, 40)
@@ -88,6 +88,7 @@ def test_bits_do_not_depend_on_what_is_known_of_rows(zeros: str, rows: int, tmp_
     assert found[0].tobytes() == found[1].tobytes()
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("zeros", ["none", "columns"])
 def test_strassens_products_widen_bytes(zeros: str, tmp_path: Path) -> None:
     """Many rows, a long depth: the bytes are found where they lie, and their zero points."""
@@ -100,6 +101,7 @@ def test_strassens_products_widen_bytes(zeros: str, tmp_path: Path) -> None:
     assert np.all(np.abs(result["y"] - x.astype(np.float64) @ expected) <= 4e-7 * scale)
 
 
+@pytest.mark.broad
 def test_weights_of_16_bits_models(tmp_path: Path) -> None:
     """A product in f16 is computed in f32 and rounded once."""
     codes, scale, _ = drawn(64, 20, 64, 8)

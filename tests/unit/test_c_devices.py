@@ -136,6 +136,7 @@ def lies() -> Iterator[bytes]:
 PLAIN: list[bytes] = []
 
 
+@pytest.mark.broad
 def test_hostile_bundles_get_the_same_verdict(tmp_path: Path) -> None:
     """Same error, words, place and exit code, of plans, libraries and trees that lie."""
     PLAIN.append(bundle_of(tmp_path, count=2).read_bytes())
@@ -233,7 +234,7 @@ TABLES: dict[str, LibrarySpec] = {
 }
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "name",
     [
@@ -256,6 +257,7 @@ def test_tables_that_lie_get_the_same_verdict(tmp_path: Path, cuda: FakeCuda, na
 TABLE_MUTANTS = (80, pytest.param(5000, marks=pytest.mark.slow))
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("count", TABLE_MUTANTS)
 def test_mutants_of_a_table(tmp_path: Path, cuda: FakeCuda, count: int) -> None:
     """Letters of a table that are left out, put in or changed: both loaders take it, or refuse it
@@ -305,6 +307,7 @@ def test_opencl_has_the_bits_of_the_other_loader() -> None:
         assert loaded.devices == session.devices
 
 
+@pytest.mark.broad
 @pytest.mark.opencl(devices=2)
 def test_the_first_kind_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``opencl|cpu``: the processor where the driver is missing; what the user names is that or an

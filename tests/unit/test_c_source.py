@@ -43,7 +43,7 @@ def bundle_run(model: Path, target: str, given: dict[str, Array], folder: Path) 
         return session.run(given)
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("model", "form"),
     [
@@ -106,7 +106,7 @@ def test_bf16(form: CForm, tmp_path: Path) -> None:
     assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
 
 
-@pytest.mark.sweep(18)
+@pytest.mark.broad
 @pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
 def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_narrow_weights(form: CForm, dtype: type[np.generic], tmp_path: Path) ->
     assert facts["weights_bytes"] == matrix.size * (4 if dtype is np.float16 else 2)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
 def test_trees(form: CForm, tmp_path: Path) -> None:
     """Every branch goes the way that it goes by machine code."""
@@ -133,6 +133,7 @@ def test_trees(form: CForm, tmp_path: Path) -> None:
     assert made.run({"x": x})["y"].tobytes() == expected["y"].tobytes()
 
 
+@pytest.mark.broad
 def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:
     """What is printed before anything is flashed is what the plan has, and what the file takes."""
     path = Cases("lstm", dynamic=False).path
@@ -178,6 +179,7 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert (report["kernel_count"], report["weights_bytes"]) == (1, 0)
 
 
+@pytest.mark.broad
 def test_weights_apart(tmp_path: Path) -> None:
     """The program says where weights lie."""
     path = Cases("lstm", dynamic=False).path

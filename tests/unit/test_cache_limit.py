@@ -48,6 +48,7 @@ def notes(bench: Workbench, max_bytes: int | None) -> list[str]:
     return [event.text for event in events if isinstance(event, Message)]
 
 
+@pytest.mark.broad
 def test_fine_tunes_do_not_fill_the_disk(bench: Workbench) -> None:
     """Every version of a model makes a cache larger by its weights; below a limit the old versions
     go, a line says so, and the present one stays: the next build has nothing to do."""

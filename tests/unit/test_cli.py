@@ -462,6 +462,7 @@ def child_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
+@pytest.mark.broad
 def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C ends with 130, one line, and no file, whenever it comes."""
     model = small_model(tmp_path / "m.onnx")

@@ -152,6 +152,7 @@ def test_jobs(run: Command) -> None:
     run("build", "-j0", code=1)
 
 
+@pytest.mark.broad
 def test_dry_run_writes_nothing(run: Command, tmp_path: Path) -> None:
     """``-n`` says what would run, for every bundle, and changes neither project nor cache."""
     cache = tmp_path / "cache"
@@ -270,6 +271,7 @@ def test_depfile(run: Command) -> None:
     assert not Path("dist").exists()
 
 
+@pytest.mark.broad
 def test_expect_cached(run: Command, tmp_path: Path) -> None:
     """Anything that would have to run is a failed verification that names it; nothing runs, nothing
     is written."""
@@ -331,6 +333,7 @@ def test_check_hits(run: Command) -> None:
         run.build("--check-hits", text, code=1)
 
 
+@pytest.mark.broad
 def test_read_only(run: Command, tmp_path: Path) -> None:
     """Results come from the cache, none is left there; a cache that is not there is an empty
     one."""
@@ -486,6 +489,7 @@ def test_why_and_log_of_a_test(run: Command) -> None:
     } == {"failed"}
 
 
+@pytest.mark.broad
 def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
     """A build that failed is the last one; what is mended, by an edit or by taking it back, is
     forgotten."""
@@ -691,6 +695,7 @@ def test_a_glob_is_watched(run: Command) -> None:
     assert "built dist/m/two.ingot" in said
 
 
+@pytest.mark.broad
 def test_process(run: Command) -> None:
     """The command as a process: progress on standard error, the summary on standard output, no
     color off a terminal."""

@@ -82,6 +82,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.broad
 def test_facade_takes_path_bytes_and_message(tmp_path: Path) -> None:
     """A path, bytes and a message give the same bundle, saved or as bytes."""
     model = two_layers()
@@ -222,6 +223,7 @@ def test_the_lock_records_content_not_files(bundle: Path) -> None:
     assert "/" not in MSGPACK.packb(lock).decode("latin-1").replace("\\", "")
 
 
+@pytest.mark.broad
 def test_counts_tell_what_ran() -> None:
     """Equal kernels and constants are made once; every rule is listed."""
     compiled = compile_model(two_layers().SerializeToString(), make_options(["x86-64-v3"]))

@@ -150,6 +150,7 @@ def test_products_of_all_tails(level: str, rows: int, columns: int, depth: int) 
     assert np.abs(c - np.maximum(exact, 0)).max() <= 1e-4
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("packed", [True, False])
 def test_symbolic_sizes(level: str, packed: bool) -> None:
@@ -228,7 +229,7 @@ def test_strided_a(level: str, symbolic: bool) -> None:
     assert_near(c, a.T, b, "f32")
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("depth", [3, 40])
 def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> None:

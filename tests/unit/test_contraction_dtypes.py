@@ -278,6 +278,7 @@ def test_bytes_made_at_run_time_are_packed(
     assert (tiles.b_panels.together if tiles.b_panels else 1) == together
 
 
+@pytest.mark.broad
 def test_open_sizes_of_bytes_made_at_run_time() -> None:
     """Rows of A and columns of B that are known at run time: of a product of queries and keys."""
     a, b = drawn_any((2, 9, 8), "i8", 1), drawn_any((2, 8, 21), "i8", 2)

@@ -63,6 +63,7 @@ def test_some_programs_are_the_interpreters() -> None:
     check(programs, inputs, cuda_harness.open_programs(programs))
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("lanes", ORDERS)
 def test_no_thread_counts_on_another_without_waiting(lanes: tuple[int, ...]) -> None:
     """The same numbers where the threads of a group run one after the other until they wait."""

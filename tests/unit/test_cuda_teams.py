@@ -66,7 +66,7 @@ def expect(case: Case, got: Array) -> None:
         assert_near(got, a, b.astype(np.float32), "f32")
 
 
-@pytest.mark.sweep(24)
+@pytest.mark.broad
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_products_are_those_of_units_alone(case: Case) -> None:
     """Rows, columns and depth that no tile divides, open sizes: the product, and every bit of what
@@ -196,6 +196,7 @@ def convolutions() -> tuple[ModelProto, Mapping[str, Array]]:
     return make_model(nodes, inputs, outputs, weights), feed
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "bound",
     [

@@ -156,7 +156,7 @@ def test_a_copy_between_devices_has_no_parts() -> None:
         parse_fused(text.replace("copy b3 to b4", "begin_copy b3 to b4"))
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "device", ["cpu:1", "null", pytest.param("opencl", marks=pytest.mark.opencl)]
 )
@@ -180,7 +180,7 @@ def test_bits(device: str) -> None:
 LATE = np.random.default_rng(8).standard_normal((ROWS, WIDTH)).astype(np.float32)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "device", ["cpu:1", "null", pytest.param("opencl", marks=pytest.mark.opencl)]
 )

@@ -46,11 +46,13 @@ def conv_net(batch: int | str, height: int | str, width: int | str) -> ModelProt
     return make_model(nodes, [tensor("x", [batch, 3, height, width])], outputs, arrays)
 
 
+@pytest.mark.broad
 def test_conv_net_of_fixed_shape(tmp_path: Path) -> None:
     """Large enough that two threads share kernels; an inner value is an output too."""
     check_model(conv_net(2, 48, 48), [{"x": normal(9, 2, 3, 48, 48)}], tmp_path, RELATIVE)
 
 
+@pytest.mark.broad
 def test_conv_net_of_any_shape(tmp_path: Path) -> None:
     """Batch, height and width are free in one bundle."""
     shapes = [(1, 3, 32, 32), (3, 3, 17, 5), (2, 3, 1, 9), (1, 3, 64, 33)]
@@ -81,6 +83,7 @@ def transformer_nodes() -> list[NodeProto]:
     ]  # fmt: skip
 
 
+@pytest.mark.broad
 def test_transformer_block_of_any_length(tmp_path: Path) -> None:
     """Batch and length are free; some keys are masked."""
     width, hidden = 32, 64
@@ -162,8 +165,8 @@ DTYPES = (
 )
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.sweep(60)
 def test_every_element_type_goes_in_and_out(name: str, tmp_path: Path) -> None:
     """An input of each type is copied, compared, selected and cast."""
     dtype = np.dtype(name)
@@ -370,6 +373,7 @@ def refused(path: Path, feed: dict[str, Array], why: str) -> None:
             ingot_runtime.load(path, executor=executor).run(feed)
 
 
+@pytest.mark.broad
 def test_a_window_larger_than_its_image_is_refused(tmp_path: Path) -> None:
     """Sizes that come out negative, at the output or in between, are refused; the smallest image
     that fits works."""

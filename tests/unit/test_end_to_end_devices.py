@@ -68,7 +68,7 @@ def results(places: Sequence[str], devices: dict[str, str]) -> set[bytes]:
     return found
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "places",
     [
@@ -259,6 +259,7 @@ def choice() -> ModelProto:
     )
 
 
+@pytest.mark.broad
 def test_control_flow_beside_a_device() -> None:
     """Nodes around an If run on the device, and its condition comes from there."""
     for x in (SPARSE, -SPARSE):

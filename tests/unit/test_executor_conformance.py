@@ -58,6 +58,7 @@ def check_result(place: Place, outcome: Outcome, value: int, padding: bytes) -> 
     assert bytes(place.cache.blobs.get(result[1].digest)) == padding
 
 
+@pytest.mark.broad
 @every_kind
 def test_results_are_complete_and_right(tmp_path: Path, kind: str) -> None:
     """More actions than run at once, some with artifacts among their inputs: each has its own
@@ -73,6 +74,7 @@ def test_results_are_complete_and_right(tmp_path: Path, kind: str) -> None:
             assert outcome.seconds > 0
 
 
+@pytest.mark.broad
 @every_kind
 def test_an_action_loads_the_code_that_its_inputs_name(tmp_path: Path, kind: str) -> None:
     """The module goes with the action; what the rulebook does not list, or the inputs do not name,
@@ -94,6 +96,7 @@ def test_an_action_loads_the_code_that_its_inputs_name(tmp_path: Path, kind: str
             assert "is not among the code that the action's inputs may name" in outcome.error.why
 
 
+@pytest.mark.broad
 @every_kind
 def test_equal_actions_are_two_submissions(tmp_path: Path, kind: str) -> None:
     """An executor is no cache: what is submitted twice has two outcomes, which are the same."""
@@ -102,6 +105,7 @@ def test_equal_actions_are_two_submissions(tmp_path: Path, kind: str) -> None:
         assert (first.result, first.refs) == (second.result, second.refs)
 
 
+@pytest.mark.broad
 @every_kind
 def test_capacity_is_what_can_be_submitted(tmp_path: Path, kind: str) -> None:
     """Each submission takes one from it, each outcome gives it back; more than one action runs at
@@ -153,6 +157,7 @@ def test_an_error_ends_its_action_alone(tmp_path: Path, kind: str, wrong: str) -
         assert (failed.result, failed.refs) == (b"", ())
 
 
+@pytest.mark.broad
 @every_kind
 def test_an_action_of_another_program_is_refused(tmp_path: Path, kind: str) -> None:
     """Another rule, another version of it, inputs of another kind: an error that says which, and no
@@ -191,6 +196,7 @@ def test_a_lost_artifact_is_named(tmp_path: Path, kind: str) -> None:
         check_result(place, outcome, value_of(1, [5]), padding_of(1))
 
 
+@pytest.mark.broad
 @every_kind
 def test_a_cancelled_action_has_one_outcome(tmp_path: Path, kind: str) -> None:
     """Cancelled before it ran, or stopped, or its own result; never both; others are not touched;
@@ -213,7 +219,7 @@ def test_a_cancelled_action_has_one_outcome(tmp_path: Path, kind: str) -> None:
         check_result(place, outcome, value_of(2, ()), padding_of(2))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", ELSEWHERE)
 @pytest.mark.parametrize("wrong", ["kill", "segfault", "exit"])
 def test_a_lost_worker_is_an_error_of_its_action(tmp_path: Path, kind: str, wrong: str) -> None:

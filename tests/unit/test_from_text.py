@@ -74,7 +74,7 @@ def run(path: str) -> list[bytes]:
         return [array.tobytes() for array in session.run(feed).values()]
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize(("model", "options"), [("gpt2", ()), ("gpt2", DEVICE)])
 def test_a_placed_graph_gives_the_program_of_its_model(
     model: str, options: tuple[str, ...], tmp_path: Path

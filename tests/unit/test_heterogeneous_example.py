@@ -88,6 +88,7 @@ def test_diff_names_the_device(split: str, capsys: Output) -> None:
     assert any(line.startswith("lock options: ") and "/layer1/*" in line for line in lines)
 
 
+@pytest.mark.broad
 @pytest.mark.opencl
 def test_bench_measures_both_devices(split: str, capsys: Output) -> None:
     """Calls, and each kernel by the names of its nodes, whatever device runs it."""

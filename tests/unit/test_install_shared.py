@@ -102,6 +102,7 @@ def others(folder: Path) -> list[str]:
     return sorted(set(os.listdir(folder)) - {CURRENT, *installed(str(folder))})
 
 
+@pytest.mark.broad
 def test_a_power_cut_leaves_the_old_or_the_new_one(shop: Shop, tmp_path: Path) -> None:
     """The new one brings the other bundle, and the one before goes with its own: before each
     operation there is a current one, whole, and the next installation leaves nothing of the cut."""

@@ -109,7 +109,7 @@ def feed() -> dict[str, np.ndarray]:
     return {"x:0": np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 64)}
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.broad
 @pytest.mark.parametrize("places", PLACES, ids=" ".join)
 def test_same_bits_wherever_the_pools_are(
     bundle: Path, places: tuple[str, ...], tmp_path: Path
@@ -277,6 +277,7 @@ def test_names_that_c_would_read_as_something_else(tmp_path: Path) -> None:
     assert library.run({given: x})[made].tolist() == [0, 0, 2]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("count", [1, 3])
 def test_sizes_that_are_chosen(count: int, tmp_path: Path) -> None:
     """Of a bundle that leaves them open, a library has those that are asked for."""
@@ -532,6 +533,7 @@ def test_what_a_library_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.broad
 @pytest.mark.gcc
 def test_compiled_by_another_compiler(bundle: Path, tmp_path: Path) -> None:
     """The header alone is C99 and C++11 without a warning; a program that has it and the archive

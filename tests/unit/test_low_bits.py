@@ -335,7 +335,7 @@ def test_wrong_sizes_are_refused(change: int, *, in_field: bool) -> None:
     assert caught.value.why == f"expected 3 {unit} for i4[5], got {3 + change}"
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", [name for name in NAMES if name != "f8e8m0"])
 def test_weights_are_converted_once(dtype: DType) -> None:
     """A product with weights of few bits is one kernel: no call unpacks them."""

@@ -33,6 +33,7 @@ def conv(
     )  # fmt: skip
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("channels", "filters", "kernel", "strides", "pad", "dilations", "groups"),
     [
@@ -41,7 +42,6 @@ def conv(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.sweep(60)
 def test_conv(
     channels: int,
     filters: int,
@@ -76,6 +76,7 @@ def test_conv_of_other_ranks(rank: int) -> None:
     )
 
 
+@pytest.mark.broad
 def test_conv_transpose() -> None:
     """Strides, pads and output padding, in groups."""
     for groups in (1, 2):
@@ -90,6 +91,7 @@ def test_conv_transpose() -> None:
         )
 
 
+@pytest.mark.broad
 def test_residual_block() -> None:
     """A value that a convolution reads (with a halo) and an addition reads again (without)."""
     builder = Builder([f32(1, 3, 12, 12)])
@@ -133,7 +135,7 @@ def test_integer_matmul() -> None:
     check_graph(builder, [builder.op("matmul", 0, 1)], inputs, 0.0, RUNNABLE)
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("guarded", [False, True])
 def test_transformer_block(guarded: bool) -> None:
     """Attention between products and a normalisation, for any batch and length, also of rows

@@ -189,6 +189,7 @@ def test_reduce(function: str) -> None:
             )
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 @pytest.mark.parametrize("select_last", [False, True])
 def test_argument_reduce(op: str, select_last: bool) -> None:
@@ -198,7 +199,7 @@ def test_argument_reduce(op: str, select_last: bool) -> None:
         check([x], lambda b: b.op(op, 0, axis=axis, select_last=select_last, keepdims=axis == 0))  # noqa: B023
 
 
-@pytest.mark.sweep(6)
+@pytest.mark.broad
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumsum(exclusive: bool, reverse: bool) -> None:
@@ -259,7 +260,7 @@ def test_softmax(op: str, axis: int) -> None:
     )
 
 
-@pytest.mark.sweep(24)
+@pytest.mark.broad
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("shape", [(2, 5, 4, 9), (2, 5, 40, 30), (3, 70, 1, 2), (2, 5, 1, 1)])
 def test_softmax_over_channels(op: str, shape: tuple[int, ...]) -> None:
@@ -332,7 +333,7 @@ def test_other_norms() -> None:
     check([normal(0, 2, 6, 4, 5)], batch)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("channels", "groups"), [(40, 40), (40, 5), (300, 2), (288, 36)])
 def test_group_norm_of_channels_that_lie_together(
@@ -385,7 +386,7 @@ def test_pool_beside_a_smaller_operand(shape: tuple[int, ...]) -> None:
     check(arrays, lambda b: b.op("add", b.op("exp", 1), b.op("max_pool", 0, **attributes)))
 
 
-@pytest.mark.sweep(54)
+@pytest.mark.broad
 @pytest.mark.parametrize("op", ["max_pool", "average_pool"])
 @pytest.mark.parametrize(
     ("spatial", "kernel", "stride", "before", "after", "dilation"),

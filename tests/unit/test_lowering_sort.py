@@ -78,7 +78,7 @@ def test_argsort_of_a_transposed_operand() -> None:
     check_graph(builder, outputs, [keys_of("u32", (90, 3), 50)], 0, RUNNABLE)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize("period", [1, 16, 32, 48])
 @pytest.mark.parametrize("least", [0, 7, 2**32 - 100])
 def test_argsort_of_keys_that_come_again(period: int, least: int) -> None:
@@ -89,7 +89,7 @@ def test_argsort_of_keys_that_come_again(period: int, least: int) -> None:
     check_graph(builder, outputs, [keys], 0, RUNNABLE)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize("top", [2**32 - 1, 1000, 0])
 def test_argsort_of_an_open_length(top: int) -> None:
     """Where few are wanted, of many keys or of all; one kernel ranks few keys, and sorts many by

@@ -142,6 +142,7 @@ def compiled() -> Callable[[str, int], Compiled]:
     return find
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", MODELS)
 def test_more_sizes_are_the_same_kernels(
     name: str, compiled: Callable[[str, int], Compiled]
@@ -160,6 +161,7 @@ def _instruction_count(made: Compiled) -> int:
     return len(program.instructions)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", MODELS)
 def test_main_grows_evenly(name: str, compiled: Callable[[str, int], Compiled]) -> None:
     """Each size more adds as many instructions to it as the last one did."""
@@ -168,6 +170,7 @@ def test_main_grows_evenly(name: str, compiled: Callable[[str, int], Compiled]) 
     assert third - second == second - first
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", MODELS)
 def test_results(name: str, tmp_path: Path) -> None:
     """Parts of all lengths, some of them empty, lie where they belong."""

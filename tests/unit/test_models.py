@@ -107,6 +107,7 @@ def check_export(
 
 # In the quick suite each architecture runs once: the dynamic export where there is one, at five
 # sizes, the static one elsewhere.
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "model",
     [
@@ -114,14 +115,13 @@ def check_export(
         for model in STATIC
     ],
 )
-@pytest.mark.sweep(20)
 def test_static_export_agrees_with_pytorch(model: str, tmp_path: Path) -> None:
     """A saved bundle gives PyTorch's outputs, bit-equal for both executors and 1 and 2 threads."""
     check_export(model, tmp_path, dynamic=False)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("model", DYNAMIC)
-@pytest.mark.sweep(60)
 def test_dynamic_export_agrees_at_five_sizes(model: str, tmp_path: Path) -> None:
     """One bundle gives PyTorch's outputs at five sizes, bit-equal for both executors and 1 and 2
     threads."""

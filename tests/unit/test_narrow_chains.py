@@ -122,9 +122,9 @@ def check(found: dict[str, Array], dtype: str) -> None:
     assert len(np.unique(found["Exp"])) > 10
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("target", ["native", "x86-64-v2"])
-@pytest.mark.sweep(2)
 def test_on_the_host(dtype: str, target: str, tmp_path: Path) -> None:
     """aot, vm and the loader in C, with and without instructions for halves."""
     ingot.compile(chains(dtype), targets=[target]).save(tmp_path / "m")

@@ -243,7 +243,7 @@ def tied(matrix: Array, *, is_read_elsewhere: bool) -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", HALVES)
 def test_one_matrix_of_several_users_is_stored_in_halves(dtype: DType, tmp_path: Path) -> None:
     """The bundle has the table and the panels of the product, a MiB each; results are those of f32

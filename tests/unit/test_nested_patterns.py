@@ -36,6 +36,7 @@ def test_the_smallest_table(pattern: str, n: int) -> None:
     assert states.work <= _STEPS_A_STATE * len(table.accepts)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("n", [64, 120])
 def test_too_large_a_table(n: int) -> None:
     """It is refused when it is found to be, not when it would be done."""

@@ -143,7 +143,7 @@ EXPONENTS = (
 BASES = ("float16", "float32", "float64", "int32", "int64", "uint8")
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize("exponent", ["int64", "uint64", "int32"])
 def test_integer_exponents_keep_their_last_bit(tmp_path: Path, exponent: str) -> None:
     """-1 to the power of 2^24 + 1 is -1, and 3 to the power of 2^32 + 1 is not 3."""
@@ -175,6 +175,7 @@ def test_integer_exponents_keep_their_last_bit(tmp_path: Path, exponent: str) ->
         )
 
 
+@pytest.mark.broad
 def test_exponents_of_another_float_type(tmp_path: Path) -> None:
     """Computed in the wider type, rounded to the base's."""
     left, right = (
@@ -230,8 +231,8 @@ RANGES: dict[str, list[tuple[float, float, float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", RANGES)
-@pytest.mark.sweep(3)
 def test_ranges_whose_span_does_not_fit(tmp_path: Path, kind: str) -> None:
     """The number of elements is that of the exact span."""
     feed = {
@@ -305,7 +306,7 @@ def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
         )
 
 
-@pytest.mark.sweep(30)
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("shape", [(2,), (1, 2), (3, 1), ()], ids=str)
 def test_beta_of_0_leaves_c_out(dtype: str, shape: tuple[int, ...], tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def _session(given: int, to: int, path: Path, op: str = "Cast") -> Path:
     return path
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_floats_are_the_nearest(dtype: Any, tmp_path: Path) -> None:
     """Bit by bit what Python reads, stepped and in machine code."""
@@ -59,7 +59,7 @@ def test_floats_are_the_nearest(dtype: Any, tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.signbit(found["y"]), np.signbit(expected))
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int8])
 def test_integers_both_ways(dtype: Any, tmp_path: Path) -> None:
     """The least and the greatest number come back."""
@@ -97,6 +97,7 @@ def test_digits_behind_the_point_take_no_room(tmp_path: Path) -> None:
     assert found.tolist() == [int(Decimal(word)) for word in words]
 
 
+@pytest.mark.broad
 def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
     """One such string among others; no word is an integer."""
     whole, real = (
@@ -110,6 +111,7 @@ def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
                 session.run({"x": _strings(["1", word])})
 
 
+@pytest.mark.broad
 def test_truths_both_ways(tmp_path: Path) -> None:
     """Numbers that are not zero, as in ONNX Runtime, and the words that Cast writes."""
     words = ["0", "1", "-0.0", "1e-400", "5e-300", "nan", "-inf", "True", "false", "TRUE", "False"]

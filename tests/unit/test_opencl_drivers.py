@@ -81,6 +81,7 @@ def told(path: Path, drivers: str, mode: str = "", **devices: str) -> list[Any]:
     return result
 
 
+@pytest.mark.broad
 def test_a_driver_that_compiles_nothing(broken: str, tmp_path: Path) -> None:
     """Both loaders name driver, its compiler's error, and drivers that work on other processors."""
     verdicts = told(bundle_of(tmp_path, opencl_code()), broken)
@@ -93,6 +94,7 @@ def test_a_driver_that_compiles_nothing(broken: str, tmp_path: Path) -> None:
     assert len(verdicts) == 2
 
 
+@pytest.mark.broad
 def test_a_driver_whose_compiler_ends_the_process(broken: str, tmp_path: Path) -> None:
     """In Python it is a process of its own that ends, which the next library starts again."""
     ((_, what, _, why, _),) = told(bundle_of(tmp_path, opencl_code()), broken, "crash")
@@ -163,6 +165,7 @@ def test_there(number):
 """
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("processes", [(), pytest.param(("-n", "2"), marks=pytest.mark.broad)])
 def test_what_needs_a_driver_is_listed_as_not_run(
     tmp_path: Path, processes: tuple[str, ...]

@@ -71,7 +71,7 @@ def test_directions_and_sizes(
     check_interpreted(model, {"x": x}, tmp_path)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
 def test_reference(tmp_path: Path, op: str) -> None:
     """Both directions with weights of a run agree with ONNX's own reference, which keeps no state
@@ -148,9 +148,9 @@ def quantised(directions: int, size: int, hidden: int) -> dict[str, Array]:
     return tables
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
-@pytest.mark.sweep(8)
 def test_quantised_states(tmp_path: Path, batch: int, hidden: int, is_open: bool) -> None:
     """Integers of any depth for one row and for many, that start from given states and from zeros,
     agree with the interpreter."""
@@ -249,6 +249,7 @@ def test_quantised_operands_of_other_types_are_refused(
         OPS_BY_NAME["recurrent"].infer(types, attributes)
 
 
+@pytest.mark.broad
 def test_symbolic_sizes(tmp_path: Path) -> None:
     """One bundle runs any number of steps and rows."""
     tables = parameters("LSTM", 2, 4, 8)
@@ -264,7 +265,7 @@ def test_symbolic_sizes(tmp_path: Path) -> None:
         check_interpreted(model, {"x": rng.standard_normal(shape).astype(np.float32)}, tmp_path)
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize("rows", [1, 3, 6])
 def test_open_rows_give_the_bits_of_fixed_ones(tmp_path: Path, rows: int) -> None:
     """A kernel for one row and one for few stand beside that for any number of them."""

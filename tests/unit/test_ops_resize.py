@@ -176,9 +176,9 @@ def test_layout_and_followers(tmp_path: Path) -> None:
     check_model(model, [{"x": x}], tmp_path, 1e-4, floor=1e-3)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "pytorch_half_pixel"])
 @pytest.mark.parametrize("nearest", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
-@pytest.mark.sweep(60)
 def test_nearest_by_whole_factors(tmp_path: Path, coordinates: str, nearest: str) -> None:
     """Sizes that are multiplied or divided by integers need no coordinates, and pick the same
     elements: of rows with and without a rest behind whole vectors, of open sizes, of one element."""

@@ -52,7 +52,7 @@ def test_grid_sample(tmp_path: Path, mode: str, padding: str, align: int) -> Non
     check_model(model, [{"x": x, "g": grid}], tmp_path, 1e-4, floor=1e-5)
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("align", [0, 1])
 def test_cubic_samples_beyond_a_border(tmp_path: Path, align: int) -> None:
     """They are what the reference samples of the image continued by its edges, as in PyTorch."""
@@ -94,7 +94,7 @@ def test_affine_grid(tmp_path: Path, align: int) -> None:
     )
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("mode", ["avg", "max"])
 def test_roi_align(tmp_path: Path, mode: str, ratio: int) -> None:
@@ -113,6 +113,7 @@ def test_roi_align(tmp_path: Path, mode: str, ratio: int) -> None:
     )
 
 
+@pytest.mark.broad
 def test_roi_align_of_open_regions(tmp_path: Path) -> None:
     """Regions are an input, of which there may be none; corners lie on pixels."""
     x = image(2, 3, 9, 8)

@@ -117,7 +117,7 @@ def test_compress(tmp_path: Path, attributes: dict[str, Any]) -> None:
     check_model(model, [{"x": x, "c": condition} for condition in conditions], tmp_path)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_unique(tmp_path: Path, order: int, axis: int | None) -> None:
@@ -141,7 +141,7 @@ def test_unique(tmp_path: Path, order: int, axis: int | None) -> None:
     np.testing.assert_array_equal(result["c"], counts[ranked])
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("center", [0, 1])
 def test_non_max_suppression(tmp_path: Path, center: int) -> None:
     """Overlapping boxes of a class lose to better ones, per batch and class, up to the limit."""
@@ -223,7 +223,7 @@ def test_unique_rows_without_elements(tmp_path: Path) -> None:
     assert [result[name].tolist() for name in "ivc"] == [[0], [0, 0, 0, 0], [4]]
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("most", [5, 90, 700])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_suppression_of_many(tmp_path: Path, most: int, is_open: bool) -> None:
@@ -275,7 +275,7 @@ def test_positions_of_equal_maxima(tmp_path: Path, dtype: str, order: int, is_op
         assert found == (image * 3 + channel) * 30 + place
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.BOOL, TensorProto.FLOAT16])
 @pytest.mark.parametrize("k", [0, 3, -5, 129, 131, -200])

@@ -185,6 +185,7 @@ def _interpret(model: Any, *inputs: Any) -> Any:
     return interpret(graph, list(inputs), store.read)
 
 
+@pytest.mark.broad
 def test_any_number_of_rows(tmp_path: Path) -> None:
     """One bundle for every batch: blocks, groups and single rows, on one thread and two."""
     attributes = classic_trees(21, 5, "class", 3, 8)

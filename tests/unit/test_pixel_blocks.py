@@ -46,7 +46,7 @@ def kinds(builder: Builder, outputs: list[int]) -> list[str]:
     return [kind for kind in found if kind != "fill_halo"]
 
 
-@pytest.mark.sweep(10)
+@pytest.mark.broad
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])
 @pytest.mark.parametrize(
     ("channels", "own", "block", "taps"),
@@ -82,6 +82,7 @@ def test_blocks_along_one_axis() -> None:
     check_graph(builder, [result], [normal(3, 1, 16, 9)], RELATIVE, RUNNABLE)
 
 
+@pytest.mark.broad
 def test_sizes_that_a_call_gives() -> None:
     """Images of any number and size."""
     n, h, w = map(symbol, "nhw")

@@ -90,6 +90,7 @@ def test_what_the_text_says_already(folder: Path) -> None:
         assert str(path) in str(found.value.where)
 
 
+@pytest.mark.broad
 def test_build(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A program is built once; again if its text or its weights have changed, and its bundle is made
     again from its record."""

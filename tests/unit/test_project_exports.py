@@ -72,6 +72,7 @@ def test_kinds_are_those_of_the_command() -> None:
     assert [name for name, kind in KINDS.items() if kind.in_folder] == list(IN_FOLDERS)
 
 
+@pytest.mark.broad
 def test_exports_are_built_and_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """First they are written; then nothing has changed; a file that is gone or another one is
     written again, with the same bytes."""
@@ -94,6 +95,7 @@ def test_exports_are_built_and_left_alone(folder: Path, capsys: pytest.CaptureFi
     assert [name for name in os.listdir(folder / "dist/lib") if name.startswith(".")] == []
 
 
+@pytest.mark.broad
 def test_another_model_is_exported_anew(folder: Path) -> None:
     """An export follows its bundle; a dry run says so and writes nothing."""
     build(folder)
@@ -177,6 +179,7 @@ output = "dist/web"
 """
 
 
+@pytest.mark.broad
 def test_models_of_bundles_become_source(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The files are those of the command for the same model and shape; what has not changed is left
     alone, and another model is written anew."""

@@ -271,6 +271,7 @@ def test_models_without_integers_have_nothing_to_tell() -> None:
     assert products_in_floats_line(optimize(graph).refusals, names) == ""
 
 
+@pytest.mark.broad
 def test_compiling_warns_of_products_in_floats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,7 +122,7 @@ def reference(model: ModelProto, names: Sequence[str]) -> list[Array]:
     return [np.concatenate(parts).astype(np.float64) for parts in zip(*found, strict=True)]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize("activations", ["uint8", "int8"])
 @pytest.mark.usefixtures("folder")
 def test_errors_are_those_of_the_reference(

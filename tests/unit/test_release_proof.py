@@ -140,8 +140,8 @@ def cases(path: Path) -> list[Case]:
         return [decode_case(source.section(head.SELFTEST, at), plan, "") for at in (0, 1)]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.sweep(60)
 def test_models_of_every_kind_prove_themselves(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def test_what_cannot_run_has_no_times(
     assert all(row["operations"] for row in data["launches"])
 
 
+@pytest.mark.broad
 def test_inputs_decide_sizes(folder: Path, tmp_path: Path) -> None:
     """A file of inputs makes an open size known, and the call runs."""
     output = tmp_path / "r.html"

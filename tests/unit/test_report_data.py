@@ -163,6 +163,7 @@ def test_the_page_is_closed(subject: ReportSubject) -> None:
     assert page == report_page(report_data(subject, None))
 
 
+@pytest.mark.broad
 @given(st.integers(1, 30), st.randoms(use_true_random=False))
 def test_layout(count: int, random: Any) -> None:
     """Edges lead down and have a bend in each layer that they pass; nothing stands in one place."""

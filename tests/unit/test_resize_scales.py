@@ -77,8 +77,8 @@ def three(text: str) -> Array:
     return np.array([1, 1, Fraction(text)], np.float32)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("coordinates", PIXELS)
-@pytest.mark.sweep(60)
 def test_known_scales(coordinates: str, tmp_path: Path) -> None:
     """Of open sizes, and of known ones."""
     names = [f"y{number}" for number in range(len(TEXTS))]

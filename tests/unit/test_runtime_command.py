@@ -281,6 +281,7 @@ def test_inspect_and_identify(folder: Path) -> None:
     assert machine["architecture"] in command(folder, "identify").stdout
 
 
+@pytest.mark.broad
 def test_run_tells_programs(folder: Path) -> None:
     """With --json, one object: the bundle's digest, times, what each output is; or the error, which
     people read on stderr, and the same exit code. The file of outputs is written all the same."""

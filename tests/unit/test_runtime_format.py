@@ -51,6 +51,7 @@ def sorted_keys(value: Any) -> Any:
     return [sorted_keys(item) for item in value] if hasattr(value, "append") else value
 
 
+@pytest.mark.broad
 @given(VALUES)
 def test_msgpack_is_the_packages(value: object) -> None:
     """Our encoding is msgpack's own, with sorted keys."""

@@ -211,7 +211,7 @@ except KeyboardInterrupt:
     assert (code, out) == (0, "[4.0, 4.0, 4.0, 4.0]\n"), err
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize("threads", [1, 2])
 def test_one_long_launch_is_stopped(
     product: Path, threads: int, monkeypatch: pytest.MonkeyPatch
@@ -273,7 +273,7 @@ def end_of(text: str, *arguments: object) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_interpreter_ends_during_a_call(loop: Path, executor: str) -> None:
     """The call of a daemon thread is ended, without a word, before the interpreter that it asks for
@@ -286,6 +286,7 @@ end()
     assert end_of(text, loop, executor) == (1, "", "")
 
 
+@pytest.mark.broad
 def test_the_interpreter_ends_during_short_calls(loop: Path) -> None:
     """Neither does a daemon thread begin another one; what `atexit` calls later, the main thread
     may."""
@@ -305,6 +306,7 @@ end()
     assert end_of(program, loop) == (1, f"{four} {four}\n", "")
 
 
+@pytest.mark.broad
 def test_the_interpreter_ends_during_loads(product: Path) -> None:
     """Nor does one load."""
     text = """
@@ -336,6 +338,7 @@ def test_lanes_end_before_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told[-1] == "late"
 
 
+@pytest.mark.broad
 def test_a_call_that_takes_the_end_back_is_ended_again(loop: Path) -> None:
     """As one does that was not meant by whoever has ended it."""
     text = """
@@ -353,6 +356,7 @@ end()
     assert end_of(text, loop) == (1, "", "")
 
 
+@pytest.mark.broad
 def test_a_session_that_is_made_at_the_end_is_told(loop: Path) -> None:
     """One of a daemon thread, while `atexit` calls what was registered before."""
     text = """
@@ -391,6 +395,7 @@ deaf.wait()
 """
 
 
+@pytest.mark.broad
 def test_the_interpreter_waits_for_a_call_that_hears_nothing(loop: Path) -> None:
     """As of a device that is slow: it must not come back to an interpreter that is gone."""
     text = f"SECONDS = 1.5{DEAF}sys.exit(1)"

@@ -143,6 +143,7 @@ except KeyboardInterrupt:
     assert (code, out) == (0, "True\n"), err
 
 
+@pytest.mark.broad
 def test_exit_while_running(bundle: Path) -> None:
     """An interpreter that ends while a daemon thread is inside `main` ends well."""
     text = """

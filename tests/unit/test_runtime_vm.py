@@ -144,6 +144,7 @@ def test_arithmetic(tmp_path: Path) -> None:
             session.run({"x": np.array([7, 2, 9, 5, 14, 3, 0, 2, 7, 0, 0, 0], np.int64)})
 
 
+@pytest.mark.broad
 def test_control_flow_and_data_dependent_size(tmp_path: Path) -> None:
     """A loop over the input finds its first zero; what is before it is the output, smaller than its
     upper bound."""

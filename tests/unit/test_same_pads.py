@@ -34,6 +34,7 @@ def test_pools_halve_an_open_size_many_times(kernel: int, tmp_path: Path) -> Non
         np.testing.assert_array_equal(found["y"], reference(model, feed)["y"])
 
 
+@pytest.mark.broad
 def test_images_of_open_sizes_are_halved(tmp_path: Path) -> None:
     """Batch, height and width are open, and pads are two numbers for each of these."""
     attributes = {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}

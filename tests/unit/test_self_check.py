@@ -156,6 +156,7 @@ def inject(
     return arm
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("make", [image_model, steps_model, found_model, repeated_model])
 def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
     """Every launch is compared, on generated inputs and open sizes, and agrees."""
@@ -171,6 +172,7 @@ def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path)
     assert report.outputs_relative < 1e-5
 
 
+@pytest.mark.broad
 def test_both_ways_to_run_are_checked(tmp_path: Path) -> None:
     """With a shape to be fast at, its kernels are checked beside the general ones; given inputs
     choose their way."""
@@ -187,7 +189,7 @@ def test_both_ways_to_run_are_checked(tmp_path: Path) -> None:
         assert 0 < given.launches < report.launches
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("op", "name"), [("relu", "relu0"), ("max_pool", "pool"), ("softmax", "softmax")]
 )
@@ -213,6 +215,7 @@ def test_fault_in_one_kernel_is_named(
     assert os.listdir(tmp_path) == ["m.onnx"]
 
 
+@pytest.mark.broad
 def test_earlier_bundle_stays(inject: Callable[[str], list[bool]], tmp_path: Path) -> None:
     """A failed check leaves the file of an earlier compilation as it was."""
     (tmp_path / "m.onnx").write_bytes(image_model().SerializeToString())
@@ -223,6 +226,7 @@ def test_earlier_bundle_stays(inject: Callable[[str], list[bool]], tmp_path: Pat
     assert out.read_bytes() == b"earlier"
 
 
+@pytest.mark.broad
 def test_json_tells_both_ways(
     inject: Callable[[str], list[bool]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,6 +271,7 @@ def test_given_inputs_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "no input 'z'" in capsys.readouterr().err
 
 
+@pytest.mark.broad
 def test_facade_raises(inject: Callable[[str], list[bool]]) -> None:
     """``ingot.compile(check=...)`` passes a right model and raises for a fault."""
     ingot.compile(steps_model(), check={"x": weights(3, 6)})

@@ -68,6 +68,7 @@ def test_every_call_gives_the_bits_of_one_with_all_caches(
     assert len(sequence) == sum(LENGTHS)
 
 
+@pytest.mark.broad
 def test_versions_for_some_sizes_have_the_same_states(tmp_path: Path, session: Session) -> None:
     """One token, and one token behind five rows."""
     path = tmp_path / "decoder.ingot"

@@ -290,6 +290,7 @@ def test_a_ring_is_written_around_its_end(tmp_path: Path) -> None:
         assert (sequence.state("past.value") == caches["past.value"]).all()
 
 
+@pytest.mark.broad
 def test_an_open_length_is_said_once_and_bounded(tmp_path: Path) -> None:
     """The length of the caches is no other input's: ``sizes`` gives it, ``max_length`` bounds it."""
     session = _session(tensor_scatter(rows="rows"), tmp_path)
@@ -317,6 +318,7 @@ def _pair(nodes: list[Any], *others: Any) -> ModelProto:
     return make_model([write, *nodes], [cache, *given], outputs, constants)
 
 
+@pytest.mark.broad
 def test_what_may_be_refused_later_or_is_read_elsewhere_is_no_state(tmp_path: Path) -> None:
     """A lookup by what the cache holds may fail behind the write; who reads the cache as it was needs
     it as it was; what is added to it is no row that is replaced."""

@@ -106,7 +106,7 @@ def test_every_call_gives_the_bits_of_one_with_all_caches(bundle: Path, executor
         assert len(sequence) == longest
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 def test_a_cache_of_the_size_of_its_window_stays_in_its_place(
     executor: str, tmp_path: Path

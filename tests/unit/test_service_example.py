@@ -401,7 +401,7 @@ def post(port: int, body: bytes) -> tuple[int, bytes]:
         return response.status, response.read()
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("server", ["threads", "uvicorn", "uvicorn, 2 processes"], indirect=True)
 def test_served(server: "subprocess.Popen[str]") -> None:
     """Callers from several threads get right answers; after SIGTERM, a request that was accepted is
@@ -440,7 +440,7 @@ UNFINISHED = {
 }
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("how", ["threads", "uvicorn"])
 def test_slow_clients_keep_no_place(how: str, bundle: Path) -> None:
     """Clients that stop anywhere in a request, or drip, or do not read, are cut off, and whoever
@@ -500,7 +500,7 @@ def test_huge_requests_are_told_so(how: str, bundle: Path) -> None:
         assert post(port, npz(x=X))[0] == 200
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("how", ["threads", "uvicorn"])
 def test_new_weights(how: str, tmp_path: Path) -> None:
     """SIGHUP brings those of the file that is there then; of one with other code, the reason."""

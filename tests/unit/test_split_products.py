@@ -149,7 +149,7 @@ def test_images_that_parts_cannot_hold(target: Target, tiles: SoftwareTiles) -> 
     np.testing.assert_array_equal(split, chain)
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @runs
 @pytest.mark.parametrize("precision", ["f32", "bf16x3"])
 @pytest.mark.parametrize("fits", [False, True])

@@ -147,6 +147,7 @@ def test_an_open_number_of_images_may_be_enough_rows(per_image: int, kernels: in
     assert len(products) >= kernels
 
 
+@pytest.mark.broad
 @on_wide
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_weights_of_16_bits_are_widened(

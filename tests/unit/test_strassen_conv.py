@@ -86,7 +86,7 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(choose_strassen, name, value)
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(
     ("image", "weights", "more"),
@@ -137,7 +137,7 @@ def test_weights_of_16_bits_give_the_bits_of_f32(target: Target, dtype: DType) -
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize("images", [0, 1, 3])
 def test_an_open_number_of_images(images: int) -> None:
@@ -234,6 +234,7 @@ def two_layers() -> onnx.ModelProto:
     return make_model(nodes, [tensor("x", (1, 1024, 14, 14))], [tensor("z", None)], weights)
 
 
+@pytest.mark.broad
 def test_options_rule_it_out_or_ask_for_it(tmp_path: Path) -> None:
     """``--optimize size`` has no room for its code; a tuning file names a method of a layer."""
     model = two_layers()

@@ -79,7 +79,7 @@ def agrees(source: ModelProto, x: Array, *expected: Any) -> Outcome:
     return run_model(source, [x], [np.asarray(each) for each in expected])
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.broad
 @pytest.mark.parametrize("case", ["LOWER", "UPPER", "NONE"])
 @pytest.mark.parametrize("is_case_sensitive", [0, 1])
 def test_normalised(case: str, is_case_sensitive: int) -> None:

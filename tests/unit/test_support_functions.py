@@ -185,7 +185,7 @@ def convert(level: str, name: str, content: bytes) -> bytes:
     return buffer.raw
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.broad
 @pytest.mark.parametrize("level", _LEVELS)
 def test_every_f16_becomes_its_f32(level: str) -> None:
     """All 65536 values; NaNs keep their sign and payload and get quiet."""
@@ -314,6 +314,7 @@ def _read_cut_file(path: Path) -> int:
     return 2
 
 
+@pytest.mark.broad
 def test_compiles_for_every_family() -> None:
     """The support module passes LLVM's verifier and links for each target family."""
     for text in ("aarch64", "riscv64"):

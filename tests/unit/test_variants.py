@@ -100,6 +100,7 @@ def test_nothing_fits(bundle: Path) -> None:
     assert caught.value.exit_code == 5
 
 
+@pytest.mark.broad
 def test_another_architecture_alone(tmp_path: Path) -> None:
     """A bundle for a foreign CPU compiles here and is refused here."""
     path = tmp_path / "foreign.ingot"

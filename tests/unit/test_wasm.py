@@ -52,6 +52,7 @@ def test_inputs_by_name(tmp_path: Path) -> None:
     assert str(run(script, {**given, "other": np.zeros(2)})).startswith("TypeError: no input other")
 
 
+@pytest.mark.broad
 def test_same_bytes(tmp_path: Path) -> None:
     """Two exports write the same files."""
     path = save(tmp_path, [helper.make_node("Erf", ["x"], ["y"])], {"x": [2, 5]})

@@ -114,7 +114,7 @@ def test_results_are_those_of_the_interpreter(
     check_graph(builder, [result], inputs, RELATIVE, WIDE, method="winograd_2x2")
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize(("channels", "columns"), [(32, 32), (64, 48), (128, 64)])
 def test_groups(channels: int, columns: int) -> None:
     """Each has channels of its own, whose tiles are transformed for its columns alone."""
@@ -136,6 +136,7 @@ def test_groups_that_fill_no_panels(channels: int, columns: int) -> None:
     assert "conv" in kinds(builder, [same_conv(builder, 0, weights, taps=(3, 3), groups=2)])
 
 
+@pytest.mark.broad
 def test_sizes_that_a_call_gives() -> None:
     """Images of any number and size: tiles beyond the end are not stored."""
     builder = Builder([TensorType("f32", (symbol("n"), 32, symbol("h"), symbol("w")))])
@@ -230,7 +231,7 @@ def test_error_where_it_may_grow(channels: int, kind: str) -> None:
     assert rms_error(run_conv(x, weights, kind), exact) <= 2.5 * chain
 
 
-@pytest.mark.sweep(15)
+@pytest.mark.broad
 @pytest.mark.parametrize("activation", ["none", "silu"])
 @pytest.mark.parametrize(("channels", "kind"), pairs(ALLOWED_OF_DENSE))
 def test_error_on_dense_inputs(channels: int, kind: str, activation: str) -> None:
@@ -267,7 +268,7 @@ BOTH = [(128, kind) for kind in TILES] + [(64, kind) for kind in TILES if kind !
 """Channels and methods: sums in scratch, sums in registers."""
 
 
-@pytest.mark.sweep(24)
+@pytest.mark.broad
 @pytest.mark.parametrize(("channels", "kind"), BOTH)
 def test_a_large_image_has_the_bits_of_its_part(channels: int, kind: str) -> None:
     """One that is fetched ahead, beside one that is not; its tiles are in other blocks."""
@@ -369,7 +370,7 @@ def test_branches_of_dense_values() -> None:
         assert f"winograd_{wanted}" in kinds(builder, [result])
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("producer", "tile", "taps"),
     [("relu", "1x2", 3), *(("tanh", "1x4", taps) for taps in (3, 5, 7, 11))],
