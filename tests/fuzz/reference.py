@@ -177,6 +177,8 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                 np.maximum(bound, _distance(*both))
                 for bound, *both in zip(bounds, base, _run(evaluator, node, others), strict=True)
             ]
+        if op == "ReduceProd" and is_float(arrays[0]):
+            bounds = [np.maximum(bounds[0], _order_decides(evaluator, node, arrays))]
         if op == "QLinearMatMul" and (middles := near_middles(arrays)).any():
             bounds = [np.maximum(bound, middles) for bound in bounds]
         elif all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
@@ -193,6 +195,18 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
         terms = _OWN_ROUNDING_ULPS * _SINGLE_EPSILON * _tree_magnitude(node)
         bounds = [bound + terms if terms else bound for bound in bounds]
         return [_rounded(op, array, bound) for array, bound in zip(base, bounds, strict=True)]
+
+
+def _order_decides(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> Array:
+    """Rule 4: infinite where the factors overflow or vanish in one order and not in another one."""
+    size = np.abs(arrays[0])
+    size = np.where(np.isfinite(size) & (size > 0), size, np.ones_like(size))
+    one = size.dtype.type(1)
+    (large,), (small,) = (
+        _run(evaluator, node, [kept(size, one), *arrays[1:]]) for kept in (np.maximum, np.minimum)
+    )
+    is_lost = ~np.isfinite(large) | (small < _limits(size.dtype).smallest_normal)
+    return np.where(is_lost, np.inf, 0.0)
 
 
 def near_middles(arrays: Sequence[Array]) -> Array:

@@ -159,6 +159,18 @@ def test_sums_of_infinities() -> None:
         np.testing.assert_array_equal(found.array, np.array([inf, -inf, inf, nan, inf, 1], dtype))
 
 
+def test_products_whose_order_decides() -> None:
+    """Rule 4: a product is compared unless its factors overflow or vanish in some order; an infinity
+    or NaN among them is one in each order. A difference in a single number is told."""
+    large, small = 1e30, 1e-30
+    rows = [[large, large, 0], [small, small, large], [large, small, 1], [2, 3, 0], [1, np.inf, 0]]
+    node = helper.make_node("ReduceProd", ["x", "axes"], ["y"], keepdims=0)
+    (found,) = run_node(node, [Value(np.array(rows, np.float32)), Value(np.array([1]))])
+    assert found.bound is not None
+    assert np.isinf(found.bound).tolist() == [True, True, False, False, False]
+    assert "at [] " in difference(np.array(1, np.float32), Value(np.array(2, np.float32)))
+
+
 def test_the_logarithm_of_a_number_near_one() -> None:
     """Rule 1: a sum of 1 and little is rounded, whatever the operand's size: the true value is right
     beside that of the reference, and 40 times that rounding is not. Found by fuzzing."""
