@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it makes from the project's own files.
-.PHONY: demo pages driver test test-drivers test-broad test-slow test-native test-pythons test-packages check dist bench clean
+.PHONY: demo pages driver test test-drivers test-broad test-slow test-native test-pythons test-packages check check-style check-mypy check-pyright check-pages dist bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -64,12 +64,20 @@ dist: $(READY)
 test-packages: dist
 	$(BIN)/python -m pytest -q -m packages
 
-check: $(READY)
+check: check-style check-mypy check-pyright check-pages
+
+check-style: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-mypy: $(READY)
+	$(BIN)/mypy
+
+check-pyright: $(READY)
 	$(BIN)/pyright
+
+check-pages: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) -m "$(QUICK) or pages" tests/tidy $(PAGES)
 
 # Every number, digest and table of the pages that a test holds; review the diff like code.
