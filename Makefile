@@ -23,7 +23,7 @@ driver: $(READY)
 test-drivers: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) --opencl-driver 1 --ignore tests/tidy -m "opencl and not broad and $(QUICK)" || test $$? = 5
 
-# What `make test` leaves out of sweeps, and what takes seconds; PART="--part 1/8": an eighth of it.
+# What `make test` leaves out of sweeps, and what takes seconds; PART="--part 1/12": a twelfth of it.
 test-broad: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) $(PART) --ignore tests/tidy -m "broad and $(QUICK)"
 
