@@ -22,8 +22,8 @@ from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import FLOATS, DType, TensorType
-from ingot_compiler.lowering.narrow_values import HALVES, is_closed
+from ingot_compiler.ir.types import FLOATS, HALVES, DType, TensorType
+from ingot_compiler.lowering.narrow_values import is_closed
 from ingot_runtime.lazy_dataclass import dataclass
 
 # What a right kernel may be off by, by the largest magnitude that it stores: a few roundings of

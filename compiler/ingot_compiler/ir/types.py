@@ -46,6 +46,7 @@ bit pattern in the low bits of a byte, whose other bits mean nothing."""
 COMPUTED_DTYPES: tuple[DType, ...] = tuple(dtype for dtype in DTYPES if dtype not in LOW_BITS)
 """Element types that ops compute in."""
 FLOATS: frozenset[DType] = frozenset(("f32", "f64", "f16", "bf16"))
+HALVES: tuple[DType, ...] = ("f16", "bf16")
 SIGNED: frozenset[DType] = frozenset(("i8", "i16", "i32", "i64"))
 UNSIGNED: frozenset[DType] = frozenset(("u8", "u16", "u32", "u64"))
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import HALVES
 from ingot_compiler.lowering.fused import Group
 
-HALVES = ("f16", "bf16")
 _CLOSED = Trait.CLOSED | Trait.MOVEMENT | Trait.INDEXED
 
 

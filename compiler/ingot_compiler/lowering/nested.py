@@ -14,14 +14,7 @@ from operator import attrgetter
 from typing import cast
 
 from ingot_compiler.ir.dims import Sum, symbols_of
-from ingot_compiler.lowering.loops import (
-    Filter,
-    For,
-    LetIndex,
-    Reduce,
-    Statement,
-    Transpose,
-)
+from ingot_compiler.lowering.loops import Filter, For, LetIndex, Reduce, Statement, Transpose
 
 
 def nested(item: object) -> Iterator[object]:

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import HALVES, DType
 from ingot_compiler.passes.rewrite import Interior, Rewriter, in_shape, rewrite
 
 _CONVOLUTIONS: tuple[OpName, ...] = ("conv", "conv_transpose")
-_HALVES: tuple[DType, ...] = ("f16", "bf16")
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
@@ -50,7 +49,7 @@ def _factor_and_shift(state: Rewriter, node: Node, source: Sequence[int]) -> tup
 
 def _wide(state: Rewriter, value: int, source: Sequence[int]) -> int:
     """``value``, in f32 where it is of f16 or bf16."""
-    return _cast(state, value, "f32", source) if state.type_of(value).dtype in _HALVES else value
+    return _cast(state, value, "f32", source) if state.type_of(value).dtype in HALVES else value
 
 
 def _cast(state: Rewriter, value: int, dtype: DType, source: Sequence[int]) -> int:

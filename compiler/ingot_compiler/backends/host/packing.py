@@ -13,7 +13,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.ir.types import FLOATS, HALVES, DType
 from ingot_compiler.lowering.constant_expression import extract
 from ingot_compiler.lowering.kernel_target import KernelTarget
 
@@ -55,7 +55,6 @@ def cast_to(expression: Graph, dtype: DType) -> Graph:
     return extend(expression, "cast", {"dtype": dtype})
 
 
-_HALVES: tuple[DType, ...] = ("f16", "bf16")
 _BYTES: tuple[DType, ...] = ("i8", "u8")
 _MOVES = ("reshape", "transpose")
 
@@ -65,9 +64,9 @@ def factors_of(expression: Graph, dtype: DType, target: KernelTarget) -> Graph:
     they are. Those of f16 that the model widens itself do only where that is one instruction: ten make a
     product take 1.7 to 3 times as long."""
     own = expression.types[expression.outputs[0]].dtype
-    if dtype != "f32" or own in _HALVES:
+    if dtype != "f32" or own in HALVES:
         return expression if dtype == "f32" else cast_to(expression, dtype)
-    halves = _HALVES if target.widens_f16 else ("bf16",)
+    halves = HALVES if target.widens_f16 else ("bf16",)
     return _without_widening(cast_to(expression, dtype), (*halves, *_BYTES))
 
 

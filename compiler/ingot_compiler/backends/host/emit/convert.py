@@ -13,14 +13,13 @@ first.
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.half import (
-    HALVES,
     double_to_odd_float,
     float_to_half,
     half_to_float,
 )
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits, suffix
 from ingot_compiler.backends.host.writer import Writer
-from ingot_compiler.ir.types import FLOATS, LOW_BITS, UNSIGNED, DType
+from ingot_compiler.ir.types import FLOATS, HALVES, LOW_BITS, UNSIGNED, DType
 
 MEMORY: dict[DType, str] = {
     "f32": "float", "f64": "double", "f16": "i16", "bf16": "i16", "bool": "i8",

@@ -12,8 +12,6 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 
-HALVES = ("f16", "bf16")
-
 _F16_DENORMAL_SCALE = 2.0**112  # 2**(127 - 15): moves an f16 exponent to where f32 keeps it
 _BF16_QUIET = 0x40
 _SHUFFLED, _ZERO = 8, 0x80  # lanes of 256 bits; the place of a byte that becomes 0
