@@ -65,7 +65,6 @@ def test_the_page_of_ops_lists_them() -> None:
         assert page.read().endswith(f"\n{coverage.other_domains()}\n")
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CASES)
 def test_an_op_gives_what_numpy_gives(name: str) -> None:
     """Right with the sizes of the case."""

@@ -172,7 +172,6 @@ def refused(
     assert all(word in text for word in words), text
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", MODELS)
 def test_bad_model(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind of wrong model, by the command and from Python, is told in the same words with the

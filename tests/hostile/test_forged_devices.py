@@ -380,7 +380,6 @@ def later_minor(data: bytes, minor: int = LATER_MINOR) -> bytes:
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize("minor", [0, LATER_MINOR])
 @pytest.mark.parametrize("name", list(LATER))
-@pytest.mark.sweep(4)
 def test_what_a_later_version_requires(
     name: str, minor: int, executor: str, tmp_path: Path
 ) -> None:

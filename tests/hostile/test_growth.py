@@ -118,7 +118,6 @@ def _fused(source: ModelProto) -> tuple[OptimizedGraph, FusedGraph]:
 
 @pytest.mark.parametrize("shape", [["n", 4], [4, 4]], ids=["open", "fixed"])
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.sweep(4)
 def test_an_operand_used_twice_is_computed_once(family: str, shape: list[int | str]) -> None:
     """Towers whose every level uses the one below again: nodes, operands and kernels stay in
     proportion to the file."""

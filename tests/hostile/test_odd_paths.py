@@ -149,7 +149,6 @@ def test_roots_keep_the_bytes_of_a_path(tmp_path: Path, name: str) -> None:
     assert cache.roots.remove(name)
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "odd",
     [

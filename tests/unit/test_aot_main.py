@@ -113,7 +113,6 @@ CASES: dict[str, tuple[list[NodeProto], str, str, list[str], int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", CASES)
 def test_shape_of_main(case: str, tmp_path: Path) -> None:
     """Launches in order, with the buffers that they name; no memory that no launch needs."""

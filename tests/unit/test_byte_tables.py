@@ -59,7 +59,6 @@ def test_two_instructions_look_up_all_lanes(entry: DType, result: DType) -> None
     )
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 @pytest.mark.parametrize(("entry", "result"), DTYPES)
 def test_every_length_is_right(target: Target, entry: DType, result: DType) -> None:

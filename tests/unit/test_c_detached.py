@@ -181,7 +181,6 @@ def test_a_policy_says_how_many(bundle: Path, owners: list[Owner], tmp_path: Pat
     assert same_verdict(bundle, policy=policy)[0].what == "not a policy"
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("text", "what"),
     [
@@ -306,7 +305,6 @@ ASKED: dict[str, tuple[Callable[[Path, list[Owner]], None], str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", ASKED)
 def test_who_must_have_signed(bundle: Path, owners: list[Owner], tmp_path: Path, case: str) -> None:
     """By keys, where one is enough, and by a policy: the same verdict in the same words."""

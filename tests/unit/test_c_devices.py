@@ -167,7 +167,6 @@ WRONG = (
 )  # fmt: skip
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("devices", WRONG, ids=str)
 def test_bindings_are_refused_in_the_same_words(tmp_path: Path, devices: dict[str, str]) -> None:
     """What, where, why and the exit code; what to do, where nothing is guessed."""

@@ -188,7 +188,6 @@ def test_a_note_on_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert expected in capsys.readouterr().err
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "stage",
     ["imported", "graph", "optimized", "placed", "fused", "loops", "memory", "program", "library"],

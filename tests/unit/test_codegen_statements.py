@@ -122,7 +122,6 @@ def _evaluated(index: Dim, **symbols: int) -> int:
     return evaluate(index, symbols)
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "u8", "f64"])
 def test_spread_loads_touch_nothing_outside(dtype: DType, target: Target) -> None:

@@ -136,7 +136,6 @@ OPEN_DEVICES = {
 }
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("declared", [ON_HOST, ""])
 def test_a_device_in_a_branch(tmp_path: Path, body: str, declared: str) -> None:

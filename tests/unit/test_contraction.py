@@ -322,7 +322,6 @@ def test_heavy_epilogues_equal_light_ones(level: str, columns: int, symbolic: bo
     assert np.abs(c - (0.5 * x * (1 + erf(x / np.sqrt(2))) + residual)).max() < 2e-5
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("stride", "channels", "kernel"), [(1, 5, 3), (2, 3, 7), (2, 16, 3), (1, 20, 1)]

@@ -134,7 +134,6 @@ def test_narrow_integers_are_widened(level: str, a_dtype: DType, b_dtype: DType)
             np.testing.assert_array_equal(c, product(a, b, "i32"))
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", ["i32", "u32", "i64", "u64"])
 def test_wide_integers_wrap(level: str, dtype: DType) -> None:
@@ -145,7 +144,6 @@ def test_wide_integers_wrap(level: str, dtype: DType) -> None:
     np.testing.assert_array_equal(c, product(a, b, dtype))
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), [("f16", "f32"), ("f32", "f16"), ("f16", "f16")])
 def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) -> None:
@@ -159,7 +157,6 @@ def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) ->
     np.testing.assert_array_equal(c, same)
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(
     ("dtypes", "together"),
@@ -187,7 +184,6 @@ def test_code_equals_the_interpreter(
     np.testing.assert_array_equal(c, product(a, b, dtypes[2]))
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("name", "dtypes", "instruction"),
     [

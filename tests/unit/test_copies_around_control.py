@@ -88,7 +88,6 @@ CASES: dict[str, tuple[list[NodeProto], Mapping[str, str], tuple[int, int]]] = {
 """Nodes, their places, and how often ``h`` is copied where ``c`` holds, and where not."""
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("kind", ["cpu:1", pytest.param("opencl", marks=pytest.mark.opencl)])
 @pytest.mark.parametrize("case", CASES)
 def test_each_value_is_copied_once(

@@ -171,7 +171,6 @@ def _objects(value: object) -> Iterator[dict[str, Any]]:
             yield from _objects(item)
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", ["common", *names()])
 def test_schemas_are_closed(name: str) -> None:
     """A schema is one, and an object in it has no keys but those that are described."""

@@ -76,7 +76,6 @@ def in_tiles(programs: tuple[LoopProgram, ...]) -> list[LoopProgram]:
 @runs
 @pytest.mark.parametrize("dtypes", PAIRS)
 @pytest.mark.parametrize(("rows", "depth", "columns"), [(37, 132, 40), (16, 64, 16), (50, 200, 33)])
-@pytest.mark.sweep(4)
 def test_bytes_are_exact(
     target: Target,
     tiles: SoftwareTiles,

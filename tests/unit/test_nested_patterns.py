@@ -8,15 +8,15 @@ from collections.abc import Callable, Set
 
 import numpy as np
 import pytest
+from tests.unit.pattern_tables import accepts, longest
 
 from ingot_compiler.frontend.strings.automaton import (
-    Automaton,
     PatternError,
     automaton,
     states_of,
     table_of,
 )
-from ingot_compiler.frontend.strings.pattern_search import SearchTable, search_table
+from ingot_compiler.frontend.strings.pattern_search import search_table
 
 _STEPS_A_STATE = 24
 Matcher = Callable[[str, int], Set[int]]
@@ -137,26 +137,7 @@ def test_matches(seed: int) -> None:
     pattern, ends = _Patterns(seed).draw(4)
     table, search = automaton(pattern), search_table(pattern)
     for text in _TEXTS:
-        assert _accepts(table, text) == (len(text) in ends(text, 0)), (pattern, text)
+        assert accepts(table, text.encode()) == (len(text) in ends(text, 0)), (pattern, text)
         for start in range(len(text)):
-            longest = max(ends(text, start), default=-1)
-            assert _longest(search, text, start) == longest, (pattern, text, start)
-
-
-def _accepts(table: Automaton, text: str) -> bool:
-    state = 0
-    for byte in text.encode():
-        state = table.table[state * table.class_count + table.classes[byte + 1]]
-    return bool(table.accepts[state])
-
-
-def _longest(table: SearchTable, text: str, start: int) -> int:
-    classes = [table.classes[byte + 1] for byte in text.encode()] + [0]
-    state, last = table.starts[classes[start - 1] if start else 0], -1
-    for place in range(start, len(classes)):
-        index = state * table.class_count + classes[place]
-        last = place if table.matches[index] else last
-        state = table.table[index]
-        if not state:
-            break
-    return last
+            end = max(ends(text, start), default=-1)
+            assert longest(search, text.encode(), start) == end, (pattern, text, start)

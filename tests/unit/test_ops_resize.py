@@ -30,7 +30,6 @@ def image(*shape: int) -> Array:
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("coordinates", COORDINATES)
-@pytest.mark.sweep(4)
 def test_known_sizes(tmp_path: Path, mode: str, coordinates: str) -> None:
     """Every mode with every coordinate rule agrees with ONNX's reference, larger and smaller."""
     x = image(1, 3, 6, 7)

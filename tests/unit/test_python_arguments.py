@@ -142,7 +142,6 @@ IN_ARGUMENTS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", IN_ARGUMENTS)
 def test_errors_speak_of_arguments(cache: Path, case: str) -> None:
     """What the command calls by an option is called by the argument, and no option is named."""

@@ -156,7 +156,6 @@ def test_old_forms(op: str, tmp_path: Path) -> None:
             assert found["y"].ravel().tolist() == right
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("size", "text", "declared", "right"),
     [

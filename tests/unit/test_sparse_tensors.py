@@ -50,7 +50,6 @@ def _model(sparse: SparseTensorProto, form: str, dtype: str) -> ModelProto:
     return model
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("form", ["initializer", "constant", "region"])
 @pytest.mark.parametrize("is_flat", [True, False])

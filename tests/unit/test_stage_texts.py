@@ -296,7 +296,6 @@ def test_damaged_texts_are_refused_cleanly(text: Text, data: st.DataObject) -> N
     assert all(place.startswith("line ") for place in places)
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("parse", [parse_placed, parse_fused, parse_memory, parse_program])
 @pytest.mark.parametrize(
     "text",

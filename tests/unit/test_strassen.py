@@ -214,7 +214,6 @@ def test_error_beside_rows_that_are_large(target: Target) -> None:
     assert rms_error(found[others], exact[others]) <= rms_error(chain[others], exact[others])
 
 
-@pytest.mark.sweep(4)
 @on_wide
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40])

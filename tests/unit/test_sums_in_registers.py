@@ -21,7 +21,6 @@ from ingot_compiler.lowering.loops import Contraction
 IN_MEMORY = re.compile(r"[xyz]mm\d+, -?\d*\(%rsp\)|\s-?\d*\(%rsp\), %[xyz]mm")
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize(
     ("channels", "kernel", "features"), [(3, 3, 32), (3, 7, 64), (1, 5, 64), (3, 5, 32), (1, 3, 16)]

@@ -14,6 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import node
 from tests.unit.frontend_harness import MemoryStore, Outcome, translate
+from tests.unit.pattern_tables import longest
 from tests.unit.test_strings import agrees, model, texts
 
 import ingot
@@ -74,7 +75,6 @@ CASES: list[tuple[dict[str, Any], Callable[[str], list[str]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("attributes", "wanted"), CASES)
 def test_words(attributes: dict[str, Any], wanted: Callable[[str], list[str]]) -> None:
     """The words of each text, then what fills the row."""
@@ -115,7 +115,7 @@ def test_longest_matches(pattern: str) -> None:
             ends = [
                 end for end in range(start, len(text) + 1) if _matches(pattern, text, start, end)
             ]
-            found = _longest(table, text.encode(), before)
+            found = longest(table, text.encode(), before)
             assert found == (len(text[: ends[-1]].encode()) if ends else -1), (text, start)
 
 
@@ -123,19 +123,6 @@ def _matches(pattern: str, text: str, start: int, end: int) -> bool:
     """Whether a pattern matches a part of a text where it is."""
     exact = re.compile(f"(?:{pattern})(?<=\\A.{{{end}}})", re.ASCII | re.DOTALL)
     return exact.match(text, start) is not None
-
-
-def _longest(table: Any, content: bytes, start: int) -> int:
-    """Where the longest match from a place ends, -1 if there is none."""
-    classes = [table.classes[byte + 1] for byte in content] + [0]
-    state, last = table.starts[classes[start - 1] if start else 0], -1
-    for place in range(start, len(classes)):
-        index = state * table.class_count + classes[place]
-        last = place if table.matches[index] else last
-        state = table.table[index]
-        if not state:
-            break
-    return last
 
 
 @pytest.mark.parametrize(("attributes", "why"), [
