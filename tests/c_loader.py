@@ -267,8 +267,12 @@ class CBundle:
             )
         else:
             self._check("load", os.fsencode(bundle), choice, ctypes.byref(self._bundle))
-        self.info: BundleInfo = self._library.ingot_describe(self._bundle)[0]
-        self._check("open", self._bundle, choice, ctypes.byref(self.session))
+        try:
+            self.info: BundleInfo = self._library.ingot_describe(self._bundle)[0]
+            self._check("open", self._bundle, choice, ctypes.byref(self.session))
+        except BaseException:
+            self.close()
+            raise
 
     def another(self) -> CBundle:
         """Return another session of the same bundle; it must be closed first."""
