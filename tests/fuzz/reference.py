@@ -432,9 +432,18 @@ def _run(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> list[Array
         return [resized(node, arrays)]
     feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     results = [np.asarray(result) for result in evaluator.run(None, feeds)]
-    if node.op_type != "ReduceLogSumExp" or not np.isinf(arrays[0]).any():
-        return results
-    return [_of_infinities(evaluator, {**feeds, node.input[0]: arrays[0]}, node, results[0])]
+    if node.op_type == "ReduceLogSumExp" and np.isinf(arrays[0]).any():
+        return [_of_infinities(evaluator, feeds, node, results[0])]
+    if node.op_type == "AveragePool" and np.isnan(arrays[0]).any():
+        return [_beside_nan(evaluator, feeds, node, results[0])]
+    return results
+
+
+def _beside_nan(evaluator: Any, feeds: dict[str, Array], node: NodeProto, found: Array) -> Array:
+    """Rule 14: NaN where a window has one."""
+    x = feeds[node.input[0]]
+    (part,) = evaluator.run(None, {**feeds, node.input[0]: np.isnan(x).astype(x.dtype)})
+    return np.where(part > 0, np.nan, found).astype(found.dtype)
 
 
 def _of_infinities(evaluator: Any, feeds: dict[str, Array], node: NodeProto, found: Array) -> Array:

@@ -36,6 +36,8 @@ In: results, values with bounds. Out: the first difference as text. Not done her
 13. *Narrow types.* f16 and bf16 are off by one unit in the last place where one rounding makes
     them; a Cast to a wider type gives a number of the narrow one, in every bit
     (``narrow_problem``).
+14. *A mean of what is not a number* is none (``reference._beside_nan``). The reference marks the
+    padding that an AveragePool does not count by NaN, and takes every NaN for it.
 Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
 """
 

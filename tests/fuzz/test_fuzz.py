@@ -159,6 +159,15 @@ def test_sums_of_infinities() -> None:
         np.testing.assert_array_equal(found.array, np.array([inf, -inf, inf, nan, inf, 1], dtype))
 
 
+def test_means_of_what_is_not_a_number() -> None:
+    """Rule 14: NaN where a window has one, which the reference leaves out as if it were padding; the
+    others are as they were."""
+    x = np.array([[[np.nan, 1, 2, 3, 4]]], np.float32)
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3], pads=[1, 1])
+    (found,) = run_node(node, [Value(x)])
+    np.testing.assert_array_equal(found.array, [[[np.nan, np.nan, 2, 3, 3.5]]])
+
+
 def test_products_whose_order_decides() -> None:
     """Rule 4: a product is compared unless its factors overflow or vanish in some order; an infinity
     or NaN among them is one in each order. A difference in a single number is told."""
