@@ -107,6 +107,12 @@ def repeated_model() -> onnx.ModelProto:
     return model_of(nodes, ["n", 6], [5, "n", 2, 6], constants)
 
 
+def sums_model() -> onnx.ModelProto:
+    """Running sums, whose kernel rounds each one."""
+    node = helper.make_node("CumSum", ["x", "axis"], ["y"], name="sums")
+    return model_of([node], ["n", 40], ["n", 40], {"axis": np.array(1)})
+
+
 def with_fault(value: object, found: list[bool]) -> object:
     """The same loop program with 0.01 added to the first value that is stored."""
     if isinstance(value, tuple):
@@ -157,7 +163,9 @@ def inject(
 
 
 @pytest.mark.broad
-@pytest.mark.parametrize("make", [image_model, steps_model, found_model, repeated_model])
+@pytest.mark.parametrize(
+    "make", [image_model, steps_model, found_model, repeated_model, sums_model]
+)
 def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
     """Every launch is compared, on generated inputs and open sizes, and agrees."""
     compiled = compile_model(make(), make_options(["native"]))

@@ -44,4 +44,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (narrow(np.moveaxis(sums, -1, attribute_int(attributes, "axis")), operands[0]),)
 
 
-OP = CoreOp("cumsum", _infer, _reference, traits=Trait.EXACT)
+OP = CoreOp("cumsum", _infer, _reference, traits=Trait.EXACT_ON_INTEGERS)
