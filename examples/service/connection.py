@@ -15,12 +15,13 @@ import asyncio
 from typing import Any
 
 from service import Settings
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 ANSWER_SECONDS = 1.0  # for what is said at the deadline
+HEAD_BYTES_MAX = 64 << 10
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     """One connection, with a clock for the request that is on it."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -29,6 +30,7 @@ class Connection(H11Protocol):
         self._application, self.app = self.app, self._timed
         self._deadline, self._is_busy, self._has_answered = 0.0, False, False
         self._timer: asyncio.TimerHandle | None = None
+        self._head_bytes = -1  # of headers that are not complete, or -1
 
     async def _timed(self, scope: Any, receive: Any, send: Any) -> None:
         if not self._is_busy:  # it came together with the one before
@@ -47,6 +49,20 @@ class Connection(H11Protocol):
         if not self._is_busy:
             self._begin()
         super().data_received(data)
+        if self._head_bytes >= 0:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX:
+                self.send_400_response(f"The headers have more than {HEAD_BYTES_MAX} bytes.")
+
+    def on_message_begin(self) -> None:
+        """Begin to count the bytes of headers, which are kept until they are complete."""
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Count no longer."""
+        self._head_bytes = -1
+        super().on_headers_complete()
 
     def on_response_complete(self) -> None:
         """Be ready for the next request; the answer may still be on its way."""

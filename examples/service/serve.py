@@ -63,8 +63,10 @@ def serve(options: argparse.Namespace) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     from service import Service, Settings
 
-    if options.how == "uvicorn" and not importlib.util.find_spec("uvicorn"):
-        sys.exit("error: uvicorn is not installed\n  do: pip install uvicorn, or --how threads")
+    missing = [name for name in ("uvicorn", "httptools") if not importlib.util.find_spec(name)]
+    if options.how == "uvicorn" and missing:
+        do = "pip install uvicorn httptools, or --how threads"
+        sys.exit(f"error: {' and '.join(missing)} cannot be imported\n  do: {do}")
     processors = len(os.sched_getaffinity(0))
     # More than compute: a processor whose call ends goes on with another, and wakes nobody first.
     sessions = options.sessions or max(1, 4 * processors // options.processes)

@@ -21,6 +21,7 @@ from typing import Any
 
 from service import Answer, Service, length_of, no_route, too_slow
 
+IDLE_SECONDS = 5.0  # between two requests of a connection, as uvicorn has it
 LEAST_SECONDS = 0.001  # a wait without any time left says so itself
 ANSWER_SECONDS = 1.0  # for what is said at the deadline
 
@@ -36,6 +37,7 @@ class Server(ThreadingHTTPServer):
         self.socket.close()
         self.socket = listening
         self.service = service
+        self.is_stopping = False
         self.not_yet: set[socket.socket] = set()
         """Connections whose request has not arrived as far as its headers."""
 
@@ -51,6 +53,7 @@ class Server(ThreadingHTTPServer):
 
     def stop(self) -> None:
         """Take no further connection, and wait for no client that has not asked for anything."""
+        self.is_stopping = True
         self.shutdown()
         for request in tuple(self.not_yet):
             with suppress(OSError):
@@ -60,8 +63,8 @@ class Server(ThreadingHTTPServer):
 class Arriving(io.RawIOBase):
     """What comes on a connection, until a deadline."""
 
-    def __init__(self, connection: socket.socket, deadline: float) -> None:
-        self._connection, self._deadline = connection, deadline
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self.deadline = connection, 0.0
 
     def readable(self) -> bool:
         """Yes."""
@@ -69,12 +72,15 @@ class Arriving(io.RawIOBase):
 
     def readinto(self, room: Any) -> int:
         """Wait for bytes, however few come at a time, no longer than until the deadline."""
-        self._connection.settimeout(max(LEAST_SECONDS, self._deadline - time.monotonic()))
+        self._connection.settimeout(max(LEAST_SECONDS, self.deadline - time.monotonic()))
         return self._connection.recv_into(room)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection, closed after each response so that shutting down waits for no idle client."""
+    """One connection. Each request has one clock, from its first byte; after one that is refused, the
+    connection ends."""
+
+    protocol_version = "HTTP/1.1"  # the connection stays for further requests
 
     @property
     def its_server(self) -> Server:
@@ -83,10 +89,27 @@ class Handler(BaseHTTPRequestHandler):
         return self.server
 
     def setup(self) -> None:
-        """Start the one clock of the request, whose first byte comes with the connection."""
+        """Read with a deadline."""
         super().setup()
-        self.deadline = time.monotonic() + self.its_server.service.settings.timeout_seconds
-        self.rfile = io.BufferedReader(Arriving(self.connection, self.deadline))
+        self.arriving = Arriving(self.connection)
+        self.rfile = self.reader = io.BufferedReader(self.arriving)
+
+    def handle_one_request(self) -> None:
+        """Wait for a request, which need not come, and answer it."""
+        self.its_server.not_yet.add(self.connection)
+        self.arriving.deadline = time.monotonic() + IDLE_SECONDS
+        if self.its_server.is_stopping or not self._comes():
+            self.close_connection = True
+            return
+        seconds = self.its_server.service.settings.timeout_seconds
+        self.arriving.deadline = time.monotonic() + seconds
+        super().handle_one_request()
+
+    def _comes(self) -> bool:
+        try:
+            return bool(self.reader.peek(1))
+        except OSError:
+            return False
 
     def parse_request(self) -> bool:
         """Read the headers."""
@@ -115,11 +138,14 @@ class Handler(BaseHTTPRequestHandler):
             answer = Service.answer_to(error)
             if answer.status == 500:
                 print(f"a request failed: {error!r}", file=sys.stderr, flush=True)
-        left = self.deadline - time.monotonic()
+        left = self.arriving.deadline - time.monotonic()
         self.connection.settimeout(max(ANSWER_SECONDS, left))  # of all that is sent
+        # What is refused, and a health, may have a body that nobody has read.
+        ends = answer.status != 200 or self.command != "POST" or self.its_server.is_stopping
         try:
             self.send_response(answer.status)
-            for name, value in answer.headers:
+            headers = dict(answer.headers) | ({"connection": "close"} if ends else {})
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
@@ -144,14 +170,16 @@ class Handler(BaseHTTPRequestHandler):
             return service.health()
         if route != ("POST", "/run"):
             raise no_route(*route)
-        length = length_of(self.headers["content-length"] or "")
+        lengths = self.headers.get_all("content-length", [])
+        # One length, or it is not known where the next request begins.
+        length = length_of("" if "transfer-encoding" in self.headers else ",".join(lengths))
         with service.admitted(length):
             try:
                 body = self.rfile.read(length)
             except TimeoutError:
                 raise too_slow(service.settings.timeout_seconds) from None
             inputs = service.decode(body)
-            left = max(LEAST_SECONDS, self.deadline - time.monotonic())
+            left = max(LEAST_SECONDS, self.arriving.deadline - time.monotonic())
             return service.encode(service.session.run(inputs, left))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the library's name

@@ -318,7 +318,7 @@ def test_a_server_without_uvicorn(bundle: Path, monkeypatch: pytest.MonkeyPatch)
     """It names what to install, and the way that needs nothing."""
     monkeypatch.setattr(sys, "argv", ["serve.py", str(bundle), "--port", "0"])
     monkeypatch.setattr("importlib.util.find_spec", not_installed)
-    with pytest.raises(SystemExit, match="pip install uvicorn, or --how threads"):
+    with pytest.raises(SystemExit, match="pip install uvicorn httptools, or --how threads"):
         serve.main()
 
 
@@ -497,6 +497,58 @@ def test_huge_requests_are_told_so(how: str, bundle: Path) -> None:
                 client.sendall(head.encode() + bytes(100_000))
                 with client.makefile("rb") as file:
                     assert int(file.readline().split()[1]) == status
+        assert post(port, npz(x=X))[0] == 200
+
+
+@pytest.mark.parametrize("how", ["threads", "uvicorn"])
+def test_connections_stay(how: str, bundle: Path) -> None:
+    """Requests follow each other on a connection, also a waiting one behind the one before; after
+    SIGTERM, a connection that asks for nothing is not waited for."""
+    with serving(how, bundle, "--timeout", "100000") as process:
+        assert process.stdout
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        body = npz(x=X)
+        head = f"POST /run HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS) as client:
+            client.sendall(2 * (head.encode() + body))
+            answers = client.makefile("rb")
+            for _ in range(3):
+                assert answers.readline().split()[1] == b"200"
+                length = int(http.client.parse_headers(answers)["content-length"])
+                assert (arrays_of(answers.read(length))["y"] == tiny_reference(X)).all()
+                client.sendall(head.encode() + body)
+            process.send_signal(signal.SIGTERM)
+            until(lambda: process.poll() is not None)
+
+
+@pytest.mark.parametrize("how", ["threads", "uvicorn"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 5\r\nContent-Length: 6\r\n",
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        b"X: " + b"x" * 1_000_000,
+        200_000 * b"X: x\r\n",
+    ],
+    ids=["two lengths", "a length and chunks", "a long header", "many headers"],
+)
+def test_odd_heads(how: str, head: bytes, bundle: Path) -> None:
+    """A request whose end is not clear, or whose head has no end, is refused, and its connection is
+    over: what follows is no request."""
+    with serving(how, bundle) as process:
+        assert process.stdout
+        port = int(process.stdout.readline().rsplit(":", 1)[1])
+        health = b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS) as client:
+            said = b""
+            with suppress(ConnectionError):  # an end is an end
+                client.sendall(
+                    b"POST /run HTTP/1.1\r\nHost: here\r\n" + head + b"\r\nabcde" + health
+                )
+                while part := client.recv(1 << 16):
+                    said += part
+        assert said == b"" or said.split()[1] in (b"400", b"431")
+        assert b" 200 " not in said
         assert post(port, npz(x=X))[0] == 200
 
 
