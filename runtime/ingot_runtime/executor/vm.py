@@ -85,7 +85,7 @@ class Vm:
 
     __slots__ = (
         "_attached", "_buffers", "_call", "_constants", "_done", "_grow", "_launch_native",
-        "_loaded", "_program", "_queued", "_registers", "_scratch_needed", "_steps",
+        "_loaded", "_names", "_program", "_queued", "_registers", "_scratch_needed", "_steps",
         "_workspace_needed", "observer",
     )  # fmt: skip
 
@@ -99,6 +99,7 @@ class Vm:
         self._attached = attached
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
+        self._names: dict[int, list[str]] = {}  # of the kernels of each device, once asked for
         self._done: list[Step] = []  # the steps of the last run
         # Those that ran when the device wanted, and what tells when that was.
         self._queued: list[tuple[Step, Callable[[], tuple[float, float]]]] = []
@@ -129,11 +130,15 @@ class Vm:
     def _kernel_names(self, device: int) -> list[str]:
         from ..format.debug import kernel_names, library_kernel_names
 
-        loaded, library = self._loaded, self._loaded.plan.devices[device].library
-        if library >= 0:
-            count = loaded.plan.libraries[library].kernel_count
-            return library_kernel_names(loaded.source, library, count)
-        return kernel_names(loaded.source, loaded.variant.target, len(loaded.image.kernels))
+        if device not in self._names:
+            loaded, library = self._loaded, self._loaded.plan.devices[device].library
+            if library >= 0:
+                count = loaded.plan.libraries[library].kernel_count
+                self._names[device] = library_kernel_names(loaded.source, library, count)
+            else:
+                count = len(loaded.image.kernels)
+                self._names[device] = kernel_names(loaded.source, loaded.variant.target, count)
+        return self._names[device]
 
     def main(self, call: int) -> int:
         """Run the program on the call struct at address `call`."""
