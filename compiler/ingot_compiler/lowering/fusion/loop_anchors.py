@@ -78,7 +78,8 @@ def rows(fuser: Fuser, index: int, node: Node) -> None:
     x = node.operands[0]
     shape, tree = fuser.values.type_of(x).shape, fuser.deferred(x)
     is_last = node.integer("axis") == len(shape) - 1
-    if is_last and typical(shape[-1]) >= _LONG_ROW:
+    has_own_kernel = tree is not None and tree.anchored  # whose operands lie as it wants them
+    if is_last and typical(shape[-1]) >= _LONG_ROW and not has_own_kernel:
         for value, stored in tree.leaves if tree else (fuser.leaf(x),):
             alike = fuser.values.type_of(value).shape == shape
             if alike and stored.view.strides[-1] not in (0, 1):
