@@ -349,8 +349,7 @@ def _limits(dtype: np.dtype[Any]) -> Any:
 def _quotients(arrays: Sequence[Array]) -> Array:
     """What a QuantizeLinear rounds, up to the sign of its least and greatest scale."""
     least = np.abs(arrays[1].astype(np.float64)).min(initial=np.inf)
-    numbers = np.where(np.isnan(arrays[0]), 0, arrays[0]).astype(np.float64)
-    return numbers / least if least else np.zeros(1)
+    return arrays[0].astype(np.float64) / least if least else np.zeros(1)
 
 
 def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
@@ -359,9 +358,9 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
             raise UndefinedError("integer division by zero")
         if arrays[0].dtype.kind == "i" and (arrays[1] == -1).any():
             raise UndefinedError("the least integer divided by -1")
-    if node.op_type == "QuantizeLinear" and np.any(np.abs(_quotients(arrays)) >= 2.0**31):
+    if node.op_type == "QuantizeLinear" and not np.all(np.abs(_quotients(arrays)) < 2.0**31):
         raise UndefinedError(
-            "a quotient beyond i32, which onnx.reference wraps before it saturates"
+            "a quotient that is none, or beyond i32, which onnx.reference wraps before it saturates"
         )
     if node.op_type == "Slice" and len(arrays) == 5:
         sizes = [arrays[0].shape[axis] for axis in arrays[3]]
