@@ -93,11 +93,14 @@ class App:
             left = max(LEAST_SECONDS, deadline - clock())
             call = asyncio.ensure_future(service.session.arun(inputs, timeout=left))
             gone = asyncio.ensure_future(receive())  # the next event is that the client leaves
+            gone.add_done_callback(lambda _: call.cancel())
             try:
-                await asyncio.wait((call, gone), return_when=asyncio.FIRST_COMPLETED)
-                return service.encode(call.result()) if call.done() else None
+                return service.encode(await call)
+            except asyncio.CancelledError:
+                if gone.done():
+                    return None
+                raise
             finally:
-                call.cancel()
                 gone.cancel()
 
     async def _body(self, service: Service, receive: Receive) -> bytes | None:
