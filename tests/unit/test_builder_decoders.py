@@ -98,7 +98,7 @@ def _check_sequence(session: Session, name: str, path: Path) -> None:
         assert sequence.state(given).tobytes() == array.tobytes()
 
 
-@pytest.mark.sweep(60)
+@pytest.mark.broad
 @pytest.mark.parametrize("name", STATES)
 def test_kept_files(name: str, tmp_path: Path) -> None:
     """Experts, sinks, windows, linear attention, rotary positions of three streams."""
