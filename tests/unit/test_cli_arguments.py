@@ -12,8 +12,7 @@ from ingot_build_rules.cli.candidates import FILES
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
-from ingot_build_rules.rules.compile_options import FALLBACKS, FORBID, GENERAL, OTHER_SHAPES
-from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SPEED
+from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
 
 NAMES = [name for name, _ in VERBS]
 TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", "verb", *FILES}
@@ -43,22 +42,10 @@ def test_every_kind_of_value_is_known() -> None:
     assert kinds == TEXT_KINDS | READERS.keys()
 
 
-def test_fallbacks_are_those_of_the_options() -> None:
-    """The data of a verb repeat them, since a completion imports no dataclass."""
-    option = next(each for each in read_verb("compile").options if each.names == "--fallback")
-    assert (option.choices, option.default) == (FALLBACKS, FORBID)
-
-
 def test_other_shapes_are_those_of_the_options() -> None:
     """They are spelled out a second time: the module of the options imports too much for a key."""
     (option,) = [it for it in read_verb("compile").options if it.names == "--other-shapes"]
     assert (option.choices, option.default) == (OTHER_SHAPES, GENERAL)
-
-
-def test_what_is_optimised_for_is_that_of_the_options() -> None:
-    """The same."""
-    option = next(each for each in read_verb("compile").options if each.names == "--optimize")
-    assert (option.choices, option.default) == (OPTIMIZE_FOR, SPEED)
 
 
 def test_data_of_verbs_import_little() -> None:

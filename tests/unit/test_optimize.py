@@ -62,7 +62,7 @@ def test_projects_say_it() -> None:
         "[bundle.a]\nmodel = 'm'\n[bundle.b]\nmodel = 'm'\noptimize = 'speed'\n"
     )
     asked = compile_requests(parse_project(text, "ingot.toml"), ["a", "b"])
-    assert [request.options.optimize for request in asked] == ["size", "speed"]
+    assert [request.options.choices.optimize for request in asked] == ["size", "speed"]
     project = ingot.Project()
     project.model("m", "m.onnx")
     project.bundle("a", model="m", optimize="size")

@@ -68,7 +68,7 @@ def test_projects_say_it() -> None:
         "[bundle.a]\nmodel = 'm'\n[bundle.b]\nmodel = 'm'\nprecision = 'f32'\n"
     )
     asked = compile_requests(parse_project(text, "ingot.toml"), ["a", "b"])
-    assert [request.options.precision for request in asked] == ["fast", "f32"]
+    assert [request.options.choices.precision for request in asked] == ["fast", "f32"]
     project = ingot.Project()
     project.model("m", "m.onnx")
     project.bundle("a", model="m", precision="fast")

@@ -106,5 +106,5 @@ def test_a_project_strips() -> None:
     project.bundle("a", model="m", targets=["x86-64-v3"], strip=True)
     project.bundle("b", model="m", targets=["x86-64-v3"])
     asked = compile_requests(project.freeze(), ["a", "b"])
-    assert [request.options.strip for request in asked] == [True, False]
+    assert [request.options.choices.strip for request in asked] == [True, False]
     assert recorded_options(asked[0].options.plain()) == asked[0].options

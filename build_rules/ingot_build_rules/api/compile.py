@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from ingot_build_rules.api.arguments import (
     read_check,
@@ -20,6 +20,7 @@ from ingot_build_rules.api.arguments import (
     read_targets,
     read_texts,
 )
+from ingot_build_rules.api.choice_arguments import names_choices
 from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.api.given_model import given_model
 from ingot_build_rules.api.in_arguments import errors_in_arguments
@@ -32,6 +33,7 @@ from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_byt
 
 if TYPE_CHECKING:
     from ingot_build_rules.api.given_model import AnyModel
+    from ingot_build_rules.rules.choices import ChoiceKeywords
     from ingot_build_rules.rules.compile_options import PluginOption
     from ingot_build_rules.rules.op_option import OpOption
     from ingot_compiler.backends.target_forms import GivenTargets
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 Targets = str | Sequence[str | Mapping[str, object]] | Mapping[str, str | Mapping[str, object]]
 
 
+@names_choices
 @errors_in_arguments()
 def compile(  # noqa: A001
     model: AnyModel,
@@ -51,18 +54,15 @@ def compile(  # noqa: A001
     shapes: Shapes | None = None,
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | str | None = None,
-    fallback: str = "forbid",
-    strip: bool = False,
     workers: int = 1, check: Check = False,
     cache: str | os.PathLike[str] | None = None, cache_shared: bool = False,
     max_bytes: int | None = None,
     other_shapes: str = "general",
     plugins: str | Sequence[str] = (),
-    strict_dims: bool = False,
     ops: Mapping[str, str] | None = None,
-    precision: str = "f32", optimize: str = "speed",
     tuning: str | os.PathLike[str] | None = None,
     pools: str | Sequence[str] = (),
+    **choices: Unpack[ChoiceKeywords],
 ) -> Bundle:  # fmt: skip
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -75,17 +75,12 @@ def compile(  # noqa: A001
         shapes: input name -> ``(1, 3, None, (1, 224))`` with a version of its own; or several.
         devices: virtual device -> ``"cpu:1"``; ``host`` is always there.
         place: glob over node names -> virtual device or "auto"; or "auto" for all nodes.
-        fallback: of nodes placed where there is no code for them: "forbid", "warn" or "allow".
-        strip: leave the names of nodes and the loops of kernels out of the bundle.
         workers: processes at most; the bundle is the same for any number.
         check: compare with the interpreter, on these inputs or, if True, on generated ones.
         max_bytes: of the model's functions, constants, values on the way to one, planned memory.
         other_shapes: what serves calls of no such shape: the "general" version, or "refuse".
         plugins: targets from outside, ``"module:TARGET"``; they run with your rights.
-        strict_dims: dimensions of one name are one size in every call.
         ops: ``"my.domain::Foo"`` -> the file that defines it.
-        precision: of sums of products: "f32", "fast", "strict", "bf16x3" or "bf16".
-        optimize: for "speed", or for the "size" of the bundle.
         tuning: a file of ``ingot tune``.
         pools: ``"fast=200kB"``, ``"slow"``: memory for what is computed on the host, preferred first.
         cache: the cache's folder; None for the user's.
@@ -94,9 +89,8 @@ def compile(  # noqa: A001
     Raises:
         UserError, ModelError, PluginError, UnsupportedError, LimitError; VerificationError of ``check``."""
     texts, named = _texts(targets, shapes, devices, place), read_plugins(read_plugin_texts(plugins))
-    options = make_options(*texts, other_shapes=other_shapes, strip=strip, fallback=fallback,
-        plugins=named, strict_dims=strict_dims, ops=_ops(ops), tuning=read_tuning(tuning),
-        precision=precision, optimize=optimize, pools=read_pool_texts(pools))  # fmt: skip
+    options = make_options(*texts, other_shapes=other_shapes, plugins=named, ops=_ops(ops),
+        tuning=read_tuning(tuning), pools=read_pool_texts(pools), **choices)  # fmt: skip
     settings, inputs = _settings(workers, cache, named, shared=cache_shared), read_check(check)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
     return compile_bundle(given, options, settings, inputs, _limit(max_bytes))

@@ -22,7 +22,7 @@ from ingot_build_rules.compilation.describe_placement import find_fallbacks
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.start_compilation import start_compilation
-from ingot_build_rules.rules.compile_options import WARN
+from ingot_build_rules.rules.choices import WARN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +109,7 @@ def compile_bundle(
     with open_build(settings) as build:
         compiled = start_compilation(build, model.model, options, max_bytes)
         parts = build.run(compiled.compilation.bundle_parts())
-        if options.fallback == WARN:
+        if options.choices.fallback == WARN:
             for text in build.run(find_fallbacks(compiled.compilation)):
                 warnings.warn(text, stacklevel=4)
         if check is not False:

@@ -206,7 +206,7 @@ def _compare_outputs(
 ) -> None:
     """End to end, against the graph before any pass; the launches agree with the graph after
     them."""
-    rounded = compiled.options.precision == BF16
+    rounded = compiled.options.choices.precision == BF16
     every = expected_outputs(
         compiled.graph, run.given, compiled.read_constant, joined=True, rounded=rounded
     )

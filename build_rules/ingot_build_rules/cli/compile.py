@@ -22,6 +22,7 @@ from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.compilation.kind_of_file import check_model_kind
 from ingot_build_rules.compilation.program_suffix import PROGRAM
+from ingot_build_rules.rules.choices import Choices
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 
 if TYPE_CHECKING:
@@ -66,15 +67,11 @@ def _run_one(arguments: argparse.Namespace) -> None:
         arguments.place,
         arguments.planner,
         arguments.other_shapes,
-        strip=arguments.strip,
-        fallback=arguments.fallback,
         plugins=read_plugins(arguments.plugin, os.curdir),
-        strict_dims=arguments.strict_dims,
         ops=read_ops(arguments.op),
-        precision=arguments.precision,
-        optimize=arguments.optimize,
         tuning=read_tuning(arguments.tuning),
         pools=arguments.pool,
+        **Choices._make(getattr(arguments, field) for field in Choices._fields)._asdict(),
     )
     with compile_output(arguments) as output:
         if output is not None:

@@ -11,30 +11,27 @@ import os
 
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
 from ingot_build_rules.compilation.program_suffix import PROGRAM
-from ingot_build_rules.rules.compile_options import FORBID
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Choices, spelling
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
 from ingot_compiler.ir.errors import UserError
 
 _WHERE = "command ingot compile"
 _SAID_BY = {
-    PROGRAM: ("shape", "place", "device", "fallback", "op"),
+    PROGRAM: ("shape", "place", "device", "op"),
     "graph": ("shape", "place", "op"),
-    "placed": ("shape", "place", "device", "fallback", "op"),
+    "placed": ("shape", "place", "device", "op"),
     "loops": (
         "shape",
         "place",
         "device",
-        "fallback",
         "plugin",
         "op",
         "weights",
         "check",
         "depfile",
-        "strip",
-        "strict-dims",
     ),
 }
-"""Stage of ``--from`` -> options that do not go with its text."""
+"""Stage of ``--from`` -> options that do not go with its text; of one value each, see ``ROWS``."""
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -70,11 +67,14 @@ def check_options(arguments: argparse.Namespace) -> None:
 
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
-    for name in _SAID_BY[stage]:
-        if getattr(arguments, name.replace("-", "_")) not in ([], None, False, FORBID):
-            why = f"the text of a {_named(stage)} says it already, or has no place for it"
-            what = f"--{name} with {_given(stage)}"
-            raise UserError(what, _WHERE, why, f"leave --{name} out")
+    given = vars(arguments)
+    named = [name for name in _SAID_BY[stage] if given[name] not in ([], None)]
+    chosen = (field for field in Choices._fields if given[field] != getattr(DEFAULTS, field))
+    named += [spelling(field) for field in chosen if stage in ROWS[field].said_by]
+    for name in named[:1]:
+        why = f"the text of a {_named(stage)} says it already, or has no place for it"
+        what = f"--{name} with {_given(stage)}"
+        raise UserError(what, _WHERE, why, f"leave --{name} out")
     first = "graph" if stage == PROGRAM else stage
     later = FROM_LOOPS_TO if stage == "loops" else STAGES[STAGES.index(first) :]
     if arguments.to is not None and arguments.to not in later:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 
 from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_build_rules.rules.choices import ROWS, spelling
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
 from ingot_compiler.ir.message import OptionRef, Piece
 
@@ -21,16 +22,12 @@ IN_PROJECT: Mapping[str, str] = {
     "other-shapes": "other-shapes",
     "device": "devices.NAME",
     "place": 'place."GLOB"',
-    "fallback": "fallback",
     "planner": "planner",
     "plugin": "plugins",
-    "precision": "precision",
-    "optimize": "optimize",
     "tuning": "tuning",
     "pool": "pools",
-    "strip": "strip",
-    "strict-dims": "strict-dims",
     "op": 'ops."DOMAIN::NAME"',
+    **{spelling(field): spelling(field) for field in ROWS},
 }
 """Option of ``compile`` -> the key of a bundle that says the same in a project."""
 _LISTS = ("plugins", "pools", "targets")

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from ingot_build_rules.cli.in_words_of_verb import IN_PROJECT
 from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
+from ingot_build_rules.rules.choices import ROWS, spelling
 
 OPTION_MEANINGS: Mapping[str, str] = {
     "--target": (
@@ -20,10 +21,6 @@ OPTION_MEANINGS: Mapping[str, str] = {
         "--mattr --target-cpu --cpu-features -mcpu -march -mtriple -mattr -t --targets"
     ),
     "--output": "--out --outfile --output-file --output-path --save --dest --to-file",
-    "--optimize speed": "-O -O1 -O2 -O3 --opt-level --optimization-level --release",
-    "--optimize size": "--small -Os -Oz",
-    "--optimize": "--optimise --optimize-for",
-    "--precision": "--fast --fast-math --ffast-math -Ofast --math --strict --bf16 --bf16x3 --bfloat16 --amp",
     "--outputs": "--output --out -o --outfile --save --save-outputs",
     "--inputs": "--input --in -i --feed --data --load-inputs --args",
     "--shape": "--shapes --input-shape --input-shapes --batch --batch-size --dims --size --optShapes "
@@ -55,6 +52,11 @@ OPTION_MEANINGS: Mapping[str, str] = {
     "--against": "--compare --with --diff --base",
     "--variant": "--target --arch --cpu",
     "--once": "--one-shot --single",
+    **{
+        f"--{spelling(field)} {value}".rstrip(): words
+        for field, row in ROWS.items()
+        for value, words in row.elsewhere.items()
+    },
 }
 """Option -> what the same is called elsewhere."""
 VERB_MEANINGS: Mapping[str, str] = {

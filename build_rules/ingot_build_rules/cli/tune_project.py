@@ -83,12 +83,13 @@ def _measurement(loaded: LoadedProject, bundle: BundleSpec, tuning: str) -> Meas
     project = replace(loaded.project, bundles=(without,))
     (request,) = compile_requests(project, [bundle.name], loaded.path)
     where = f"{loaded.path}, [bundle.{bundle.name}]"
-    if request.options.optimize == SIZE:
+    if request.options.choices.optimize == SIZE:
         why, do = "measured methods are for speed", "leave one of them out"
         raise UserError("size and measurements", where, why, do)
     target = _best_target(request.options.targets, where)
+    values = request.options.choices._replace(strip=False)
     options = replace(
-        request.options, targets=(target,), shapes=(), other_shapes="general", strip=False
+        request.options, targets=(target,), shapes=(), other_shapes="general", values=values
     )
     model, output = (os.path.join(loaded.folder, path) for path in (request.source, tuning))
     return Measurement(bundle.name, model, output, options, _kept(loaded))

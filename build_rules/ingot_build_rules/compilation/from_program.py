@@ -13,7 +13,8 @@ from typing import Any
 from ingot_build_rules.compilation.configure import configure
 from ingot_build_rules.compilation.from_text import device_text, read_text
 from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
-from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, DeviceOption
+from ingot_build_rules.rules.choices import FORBID
+from ingot_build_rules.rules.compile_options import CompileOptions, DeviceOption
 from ingot_compiler.backends.target_forms import GivenTargets
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph
@@ -76,7 +77,7 @@ def check_options(options: CompileOptions, devices: tuple[DeviceOption, ...], pa
         "shape": bool(options.shapes),
         "place": bool(options.place),
         "device": options.devices not in ((), devices),
-        "fallback": options.fallback != FORBID,
+        "fallback": options.choices.fallback != FORBID,
     }
     for name in filter(given.__getitem__, given):
         what = message(OptionRef(name, ""), " with a program")

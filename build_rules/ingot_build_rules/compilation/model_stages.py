@@ -139,7 +139,7 @@ class ModelStages:
         content = None if source.path else self.build.keep_bytes(source.content)
         inputs = ImportInputs(
             source.digest, options.shapes, options.place, source.name, source.path, source.state,
-            content, self.limit.max_bytes, options.strict_dims, *self._op_files(options.ops),
+            content, self.limit.max_bytes, options.choices.strict_dims, *self._op_files(options.ops),
         )  # fmt: skip
         imported = await self.build.need(IMPORT_MODEL, inputs)
         if self.limit.max_bytes is not None:
@@ -182,7 +182,7 @@ class ModelStages:
             devices.targets("")[1:],
             devices.costs() if is_auto and devices.others else (),
             devices.product_shares() if is_auto and devices.others else (),
-            options.fallback,
+            options.choices.fallback,
         )
 
     async def _rewritten(

@@ -7,16 +7,16 @@ here: the model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from ingot_build_rules.compilation.bf16_targets import require_bf16
 from ingot_build_rules.compilation.configure import configure, device_options
 from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
 from ingot_build_rules.compilation.suggest import suggest
+from ingot_build_rules.rules.choices import ROWS, ChoiceKeywords, Choices, spelling
 from ingot_build_rules.rules.compile_options import (
     AUTO,
-    FALLBACKS,
-    FORBID,
     GENERAL,
     OTHER_SHAPES,
     REFUSE,
@@ -29,8 +29,8 @@ from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
 from ingot_compiler.ir.message import OptionRef, joined, message
-from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SIZE, SPEED
-from ingot_compiler.ir.precision import BF16, F32, PRECISIONS, STRICT
+from ingot_compiler.ir.optimize_for import SIZE
+from ingot_compiler.ir.precision import BF16, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
 from ingot_runtime.format.device_text import meant
@@ -52,16 +52,12 @@ def make_options(
     planner: str = "best",
     other_shapes: str = GENERAL,
     *,
-    strip: bool = False,
-    fallback: str = FORBID,
     plugins: Sequence[PluginOption] = (),
     named_targets: Mapping[str, GivenTarget] | None = None,
-    strict_dims: bool = False,
     ops: Sequence[OpOption] = (),
-    precision: str = F32,
-    optimize: str = SPEED,
     tuning: TuningOption | None = None,
     pools: Sequence[str] = (),
+    **choices: Unpack[ChoiceKeywords],
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
 
@@ -72,16 +68,14 @@ def make_options(
     """
     _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
     _check_choice("choice of other shapes", "other-shapes", other_shapes, OTHER_SHAPES)
-    _check_choice("fallback", "fallback", fallback, FALLBACKS)
-    _check_choice("precision", "precision", precision, PRECISIONS)
-    _check_choice("optimisation", "optimize", optimize, OPTIMIZE_FOR)
+    chosen = _checked(Choices(**choices))
     if AUTO in (devices or {}):
         where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
         raise UserError("device name taken", where, why, "choose another name")
     configuration = configure(targets, devices, named_targets)
-    if precision == STRICT:
+    if chosen.precision == STRICT:
         configuration = _strict(configuration, devices, named_targets)
-    elif precision == BF16:
+    elif chosen.precision == BF16:
         require_bf16(configuration.host_targets, device_options(configuration))
     for glob, device in place:
         _check_device(glob, device, configuration.names)
@@ -92,17 +86,21 @@ def make_options(
         devices=device_options(configuration),
         place=_ordered(place),
         planner=planner,
-        strip=strip,
-        strict_dims=strict_dims,
         other_shapes=other_shapes,
-        fallback=fallback,
+        values=chosen,
         plugins=tuple(plugins),
         ops=tuple(ops),
-        precision=precision,
-        optimize=optimize,
-        tuning=_checked_tuning(tuning, configuration, optimize),
+        tuning=_checked_tuning(tuning, configuration, chosen.optimize),
         pools=read_pools(pools, configuration.names),
     )
+
+
+def _checked(choices: Choices) -> Choices:
+    for field, value in choices._asdict().items():
+        row = ROWS[field]
+        if row.words:
+            _check_choice(row.name, spelling(field), value, row.words)
+    return choices
 
 
 def _checked_tuning(

@@ -114,9 +114,10 @@ class TargetStages:
         placed, specialisations = await model.placed(), await model.specialisations()
         profiles = (await model.typed()).profiles if specialisations else ()
         hooks = tuple(backend.device_rules for backend in self._backends)
+        choices = model.options.choices
         inputs = FuseInputs(
             placed, hooks, self._targets, specialisations, profiles, model.options.other_shapes,
-            model.options.precision, model.options.optimize, await self._methods(),
+            choices.precision, choices.optimize, await self._methods(),
         )  # fmt: skip
         fused = await model.need(FUSE, inputs, self.target)
         total_bytes = 0

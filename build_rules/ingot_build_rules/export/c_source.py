@@ -101,7 +101,10 @@ def _options(form: CForm, choices: CChoices) -> CompileOptions:
     """Those of the bundle, if there is one, for another target. C has one pool, and measurements of
     methods are of a machine."""
     shapes, bundle = list(choices.shapes), choices.bundle
-    other_shapes, precision = REFUSE if shapes else GENERAL, bundle.precision if bundle else F32
+    other_shapes, precision = (
+        REFUSE if shapes else GENERAL,
+        bundle.choices.precision if bundle else F32,
+    )
     if precision == BF16:
         why, do = "C has no type for them", "export a bundle of another precision"
         raise UnsupportedError("C source has no products of bf16", "option precision", why, do)

@@ -70,16 +70,12 @@ def _request(
             bundle.place,
             bundle.planner,
             other_shapes,
-            strip=bundle.strip,
-            fallback=bundle.fallback,
             plugins=read_plugins(bundle.plugins, posixpath.dirname(path)),
             named_targets=texts,
-            strict_dims=bundle.strict_dims,
             ops=read_ops(bundle.ops, posixpath.dirname(path)),
-            precision=bundle.precision,
-            optimize=bundle.optimize,
             tuning=read_tuning(bundle.tuning, posixpath.dirname(path)),
             pools=bundle.pools,
+            **bundle.choices._asdict(),
         )
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from ingot_build_rules.rules.compile_options import FORBID, GENERAL
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
+from ingot_build_rules.rules.choices import DEFAULTS, Choices
+from ingot_build_rules.rules.compile_options import GENERAL
 from ingot_runtime.lazy_dataclass import dataclass
 
 FILE_NAME = "ingot.toml"
@@ -64,13 +63,9 @@ class BundleSpec:
     place: tuple[tuple[str, str], ...]
     planner: str
     output: str
-    strip: bool = False
-    fallback: str = FORBID
+    choices: Choices = DEFAULTS
     plugins: tuple[str, ...] = ()
-    strict_dims: bool = False
     ops: tuple[tuple[str, str], ...] = ()
-    precision: str = F32
-    optimize: str = SPEED
     tuning: str | None = None
     pools: tuple[str, ...] = ()
     shapes: Profiles | None = None

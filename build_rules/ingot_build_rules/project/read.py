@@ -24,10 +24,9 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
 from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
-from ingot_build_rules.rules.compile_options import FORBID, GENERAL, HOST
+from ingot_build_rules.rules.choices import DEFAULTS, Choices, spelling
+from ingot_build_rules.rules.compile_options import GENERAL, HOST
 from ingot_compiler.backends.target_forms import target_text
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
 
 RELATIVE_TOLERANCE = 1e-4
 """Of the largest magnitude: what the self-check allows one f32 kernel."""
@@ -99,13 +98,9 @@ def _bundle(
         targets=values.get("targets", defaults.get("targets", (NATIVE,))),
         devices=tuple(sorted(values.get("devices", ()))),
         place=values.get("place", ()),
-        fallback=values.get("fallback", FORBID),
         planner=values.get("planner", defaults.get("planner", "best")),
-        strip=values.get("strip", defaults.get("strip", False)),
-        strict_dims=values.get("strict-dims", defaults.get("strict-dims", False)),
+        choices=_choices({**defaults, **values}),
         ops=tuple(sorted(values.get("ops", ()))),
-        precision=values.get("precision", defaults.get("precision", F32)),
-        optimize=values.get("optimize", defaults.get("optimize", SPEED)),
         tuning=values.get("tuning"),
         pools=values.get("pools", ()),
         output=values.get("output", f"dist/{file}.ingot"),
@@ -114,6 +109,11 @@ def _bundle(
         other_shapes=values.get("other-shapes"),
         line=line,
     )
+
+
+def _choices(values: Values) -> Choices:
+    given = DEFAULTS._asdict().items()
+    return Choices._make(values.get(spelling(field), default) for field, default in given)
 
 
 def _export(name: str, line: int, values: Values) -> ExportSpec:

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ingot_build_rules.compilation.options import ALL_PLANNERS
-from ingot_build_rules.rules.compile_options import FALLBACKS, OTHER_SHAPES
-from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR
-from ingot_compiler.ir.precision import PRECISIONS
+from ingot_build_rules.rules.choices import ROWS, spelling
+from ingot_build_rules.rules.compile_options import OTHER_SHAPES
 from ingot_runtime.lazy_dataclass import dataclass
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
@@ -48,13 +47,15 @@ class Table:
 
 _TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
 _PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
-_PRECISION = TableKey("precision", "text", '"fast"', choices=PRECISIONS)
-_OPTIMIZE = TableKey("optimize", "text", '"size"', choices=OPTIMIZE_FOR)
 _PLUGINS = TableKey("plugins", "texts", '["package.module:TARGET"]')
-_STRIP = TableKey("strip", "flag", "true")
-_STRICT_DIMS = TableKey("strict-dims", "flag", "true")
 _SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
 
+_CHOICES = {
+    field: TableKey(
+        spelling(field), "text" if row.words else "flag", row.example, choices=row.words
+    )
+    for field, row in ROWS.items()
+}
 _OTHER_SHAPES = TableKey("other-shapes", "text", '"refuse"', choices=OTHER_SHAPES)
 
 TABLES: Mapping[str, Table] = {
@@ -69,7 +70,13 @@ TABLES: Mapping[str, Table] = {
         named=False,
     ),
     "defaults": Table(
-        (_TARGETS, _PLANNER, _PRECISION, _OPTIMIZE, _STRIP, _STRICT_DIMS, _SHAPE, _OTHER_SHAPES),
+        (
+            _TARGETS,
+            _PLANNER,
+            *(key for field, key in _CHOICES.items() if ROWS[field].has_default),
+            _SHAPE,
+            _OTHER_SHAPES,
+        ),
         named=False,
     ),
     "target": Table(
@@ -88,17 +95,13 @@ TABLES: Mapping[str, Table] = {
             TableKey("model", "text", '"a"', required=True),
             _TARGETS,
             _PLANNER,
-            _PRECISION,
-            _OPTIMIZE,
+            *_CHOICES.values(),
             TableKey("tuning", "text", '"a.tune"'),
             TableKey("pools", "texts", '["fast=200kB", "slow"]'),
-            _STRIP,
-            _STRICT_DIMS,
             TableKey("output", "text", '"dist/a.ingot"'),
             TableKey("devices", "pairs", '{ acc = "null:0" }'),
             TableKey("place", "places", '{ "/layer1/*" = "acc" }'),
             TableKey("ops", "pairs", '{ "my.domain::Foo" = "foo.ingot-text" }'),
-            TableKey("fallback", "text", '"warn"', choices=FALLBACKS),
             _PLUGINS,
             _SHAPE,
             _OTHER_SHAPES,

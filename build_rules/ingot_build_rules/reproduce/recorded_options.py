@@ -6,6 +6,8 @@ done here: files.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.plain_values import (
     as_flag,
@@ -14,11 +16,10 @@ from ingot_build_rules.compilation.plain_values import (
     as_text,
     as_texts,
 )
-from ingot_build_rules.rules.compile_options import FORBID, CompileOptions, PluginOption
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Choices
+from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 from ingot_build_rules.rules.op_option import OpOption
 from ingot_build_rules.rules.tuning_option import TuningOption
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 
 
@@ -39,11 +40,8 @@ def recorded_options(record: object) -> CompileOptions:
     if not targets:
         raise ValueError("no target")
     devices, planner = as_texts(values["devices"]), as_text(values["planner"])
-    other_shapes, strip = as_text(values["other_shapes"]), as_flag(values["strip"])
+    other_shapes = as_text(values["other_shapes"])
     plugins = [_plugin(as_table(each)) for each in as_list(values.get("plugins", []))]
-    # Older records have none of these; what is the default is not in records.
-    fallback = as_text(values.get("fallback", FORBID))
-    strict_dims = as_flag(values.get("strict_dims", False))
     return make_options(
         targets,
         shapes,
@@ -51,15 +49,19 @@ def recorded_options(record: object) -> CompileOptions:
         place,
         planner,
         other_shapes,
-        strip=strip,
-        fallback=fallback,
-        strict_dims=strict_dims,
         plugins=plugins,
-        precision=as_text(values.get("precision", F32)),
-        optimize=as_text(values.get("optimize", SPEED)),
         tuning=_tuning(values.get("tuning")),
         ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
         pools=[as_text(each) for each in as_list(values.get("pools", []))],
+        **_choices(values)._asdict(),
+    )
+
+
+def _choices(values: Mapping[str, object]) -> Choices:
+    """Older records have not all of them; what is the default is not in every record."""
+    return Choices._make(
+        (as_text if ROWS[field].words else as_flag)(values.get(field, default))
+        for field, default in DEFAULTS._asdict().items()
     )
 
 

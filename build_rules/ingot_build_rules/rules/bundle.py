@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.rules.compile_options import HOST, WARN, CompileOptions
+from ingot_build_rules.rules.choices import WARN
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
@@ -83,7 +84,7 @@ class BundleParts:
 def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
     from ingot_artifacts.bundle.write import make_skeleton
 
-    if inputs.options.fallback == WARN:
+    if inputs.options.choices.fallback == WARN:
         _tell_fallbacks(context, inputs)
     _tell_floats(context, inputs)
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
@@ -136,7 +137,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
 def _told_names(inputs: BundleInputs) -> Names:
     """The names that the bundle tells: stripped, a node's is its number in the model."""
     names = inputs.names.value()
-    if not inputs.options.strip:
+    if not inputs.options.choices.strip:
         return names
     numbered = tuple((f"#{number}", op) for number, (_, op) in enumerate(names.nodes))
     return replace(names, nodes=numbered, plans=())
@@ -323,7 +324,7 @@ def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
     from ingot_compiler.lowering.fused import launches_of
 
     found: dict[str, dict[str, bytes]] = {}
-    if inputs.options.strip:
+    if inputs.options.choices.strip:
         return found
     for variant in inputs.variants:
         targets = (variant.target, *(device.target for device in inputs.options.devices))

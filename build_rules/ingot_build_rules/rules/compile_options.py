@@ -6,19 +6,15 @@ In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, `
 
 from __future__ import annotations
 
+from ingot_build_rules.rules.choices import DEFAULTS, Choices, recorded
 from ingot_build_rules.rules.op_option import OpOption
 from ingot_build_rules.rules.tuning_option import TuningOption
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
 from ingot_compiler.plugins.settings import PluginSettings
 from ingot_runtime.lazy_dataclass import dataclass
 
 HOST = "host"
 AUTO = "auto"
 """In the place of a device: the cost model chooses one."""
-FORBID, WARN, ALLOW = FALLBACKS = ("forbid", "warn", "allow")
-"""What happens to a node that is placed on a device that has no code for it: the model is refused,
-or the host runs it, and the user is told or not."""
 OR = "|"
 """Between the kinds that one device may be."""
 GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
@@ -75,10 +71,8 @@ class CompileOptions:
     ``targets``: of the host, as their back end prints them. ``shapes``: one profile each, (input
     name, shape) in the order of the names. ``devices``: by name, without the host. ``place``: (glob
     over node names, device name or ``auto``), the last match counts. ``plugins``: in the order in
-    which the user names them. ``strip``: the bundle tells neither the names of nodes nor the loops
-    of kernels. ``strict_dims``: dimensions of inputs that have one name are one size. ``ops``:
-    definitions of the user, by name. ``precision``: one of ``PRECISIONS``, ``optimize``: of
-    ``OPTIMIZE_FOR``; a default is not recorded. ``tuning``: what was measured of the layers.
+    which the user names them. ``values``: those of ``choices``, which artifacts have as a tuple.
+    ``ops``: definitions of the user, by name. ``tuning``: what was measured of the layers.
     ``pools``: name and limit in bytes, None for none, of the pools that the host's values lie in.
     """
 
@@ -88,15 +82,16 @@ class CompileOptions:
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
     other_shapes: str = GENERAL
-    strip: bool = False
-    fallback: str = FORBID
+    values: tuple[str | bool, ...] = DEFAULTS
     plugins: tuple[PluginOption, ...] = ()
-    strict_dims: bool = False
     ops: tuple[OpOption, ...] = ()
-    precision: str = F32
-    optimize: str = SPEED
     tuning: TuningOption | None = None
     pools: tuple[tuple[str, int | None], ...] = ()
+
+    @property
+    def choices(self) -> Choices:
+        """The options of one value each."""
+        return Choices._make(self.values)
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -106,16 +101,12 @@ class CompileOptions:
         """
         plugins = {"plugins": [plugin.plain() for plugin in self.plugins]} if self.plugins else {}
         ops = {"ops": [option.plain() for option in self.ops]} if self.ops else {}
-        precision = {"precision": self.precision} if self.precision != F32 else {}
-        optimize = {"optimize": self.optimize} if self.optimize != SPEED else {}
         tuning = {"tuning": self.tuning.plain()} if self.tuning else {}
         texts = [name if limit is None else f"{name}={limit}" for name, limit in self.pools]
         pools = {"pools": texts} if texts else {}
         return {
             **plugins,
             **ops,
-            **precision,
-            **optimize,
             **tuning,
             **pools,
             "targets": list(self.targets),
@@ -124,7 +115,5 @@ class CompileOptions:
             "place": [list(pair) for pair in self.place],
             "planner": self.planner,
             "other_shapes": self.other_shapes,
-            "strip": self.strip,
-            "fallback": self.fallback,
-            "strict_dims": self.strict_dims,
+            **recorded(self.choices),
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from ingot_build_rules.compilation.options import Shapes
 from ingot_build_rules.project.config import override
@@ -17,6 +17,7 @@ from ingot_build_rules.project.model import FILE_NAME, ProjectModel
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
+from ingot_build_rules.rules.choices import ChoiceKeywords, spelling
 from ingot_build_rules.workspace.project_files import (
     find_project,
     folder_lister,
@@ -109,28 +110,23 @@ class DeclaredProject:
         *,
         targets: Sequence[str] | None = None,
         planner: str | None = None,
-        precision: str | None = None,
-        optimize: str | None = None,
         tuning: PathText | None = None,
         pools: Sequence[str] | None = None,
-        strip: bool | None = None,
-        strict_dims: bool | None = None,
         output: PathText | None = None,
         devices: Mapping[str, str] | None = None,
         place: Mapping[str, str] | str | None = None,
-        fallback: str | None = None,
         plugins: Sequence[str] | None = None,
         ops: Mapping[str, str] | None = None,
         shape: Shapes | None = None,
         other_shapes: str | None = None,
+        **choices: Unpack[ChoiceKeywords],
     ) -> None:
         """Declare a bundle of one model; ``shape`` takes the place of the model's."""
-        values: Tree = {"model": model, "targets": targets, "planner": planner, "strip": strip}
-        files = {"output": output, "devices": devices, "place": place, "fallback": fallback}
-        shapes = {"shape": shape, "other-shapes": other_shapes, "strict-dims": strict_dims}
-        kernels = {"precision": precision, "optimize": optimize, "tuning": tuning, "pools": pools}
-        more = {**files, **shapes, **kernels, "plugins": plugins, "ops": ops}
-        self._declare("bundle", name, _given({**values, **more}))
+        values: Tree = {"model": model, "targets": targets, "planner": planner, "tuning": tuning}
+        files = {"output": output, "devices": devices, "place": place, "pools": pools}
+        more = {"shape": shape, "other-shapes": other_shapes, "plugins": plugins, "ops": ops}
+        chosen = {spelling(field): value for field, value in choices.items()}
+        self._declare("bundle", name, _given({**values, **files, **more, **chosen}))
 
     def export(
         self,

@@ -11,6 +11,7 @@ from ingot_build_rules.cli.options import (
     Example,
     Option,
 )
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, spelling
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 
 ARGUMENTS = (
@@ -21,6 +22,15 @@ ARGUMENTS = (
         " a folder of graphs (with --from: a text)",
         "model",
     ),
+)
+_CHOICES = tuple(
+    Option(
+        f"--{spelling(field)}",
+        row.text,
+        default=getattr(DEFAULTS, field) if row.words else None,
+        choices=row.words,
+    )
+    for field, row in ROWS.items()
 )
 OPTIONS = (
     Option(
@@ -67,12 +77,6 @@ OPTIONS = (
         "place",
         repeats=True,
     ),
-    Option(
-        "--fallback",
-        "of a node that its device has no code for: refuse it (default), or run it on the host",
-        default="forbid",
-        choices=("forbid", "warn", "allow"),
-    ),
     PLUGIN,
     Option(
         "--op",
@@ -109,18 +113,7 @@ OPTIONS = (
         "N",
         "count",
     ),
-    Option(
-        "--precision",
-        "sums of products: error at most a chain's (default) or 2.5 times that; rounded in one order; of factors in two bf16, in one",
-        default="f32",
-        choices=("f32", "fast", "strict", "bf16x3", "bf16"),
-    ),
-    Option(
-        "--optimize",
-        "for speed (default), or for size: no kernels whose weights take more bytes",
-        default="speed",
-        choices=("speed", "size"),
-    ),
+    *_CHOICES,
     Option("--tuning", "what ingot tune has measured of the layers", "FILE", "file"),
     Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
     Option(
@@ -129,8 +122,6 @@ OPTIONS = (
         "NAME[=SIZE]",
         repeats=True,
     ),
-    Option("--strict-dims", "dimensions of one name are one size in every call, or it is refused"),
-    Option("--strip", "leave the names of nodes and the loops of kernels out of the bundle"),
     Option(
         "--max-bytes",
         "refuse what expands, folds or plans more memory, such as 2GiB",

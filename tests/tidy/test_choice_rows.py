@@ -1,0 +1,143 @@
+"""What pages and schemas say of the options of one value is made from their rows; ``--bless`` writes
+it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.tidy.source import ROOT
+
+import ingot
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Row, spelling
+
+DOCS = ROOT / "docs"
+
+
+def in_python(field: str, row: Row) -> str:
+    """A row of the table of arguments."""
+    words = ", ".join(f'`"{word}"`' for word in row.words)
+    says = f"{row.meaning}: {words}" if words else row.meaning
+    return f"| `{field}` | {says} (see `--{spelling(field)}`) |"
+
+
+def in_defaults(field: str, row: Row) -> str:
+    """A row of ``[defaults]``."""
+    kind = "text" if row.words else "true or false"
+    return f"| `{spelling(field)}` | {kind} | `{default(field)}` | for bundles |"
+
+
+def in_bundle(field: str, row: Row) -> str:
+    """A row of ``[bundle.NAME]``."""
+    values = ", ".join(f"`{word}`" for word in row.words) or "true or false"
+    otherwise = "`[defaults]`" if row.has_default else f"`{default(field)}`"
+    says = f"{row.meaning}, as `--{spelling(field)}`"
+    return f"| `{spelling(field)}` | {values} | {otherwise} | {says} |"
+
+
+def default(field: str) -> str:
+    """The default as TOML has it."""
+    return json.dumps(getattr(DEFAULTS, field))
+
+
+def table(text: str, title: str, rows: list[str]) -> str:
+    """The page with ``rows`` in the place of those of the same names below a heading."""
+    names = {row.split("`")[1] for row in rows}
+    start = text.index(title)
+    end = text.find("\n#", start + len(title)) % (len(text) + 1)
+    lines = text[start:end].split("\n")
+    old = [at for at, line in enumerate(lines) if _named(line) in names]
+    first = old[0] if old else max(at for at, line in enumerate(lines) if line.startswith("|")) + 1
+    kept = [line for at, line in enumerate(lines) if at not in old]
+    return text[:start] + "\n".join([*kept[:first], *rows, *kept[first:]]) + text[end:]
+
+
+def _named(line: str) -> str:
+    found = re.match(r"\| `([\w-]+)` \|", line)
+    return found[1] if found else ""
+
+
+def project_page(text: str) -> str:
+    """The manual of the project's file."""
+    given = [in_defaults(*item) for item in ROWS.items() if item[1].has_default]
+    text = table(text, "### `[defaults]`", given)
+    return table(text, "### `[bundle.NAME]`", [in_bundle(*item) for item in ROWS.items()])
+
+
+def python_page(text: str) -> str:
+    """The page of the Python interface."""
+    text = re.sub(r"^`ingot\.compile\(.* -> Bundle`$", signature(), text, flags=re.MULTILINE)
+    return table(text, "`ingot.compile(", [in_python(*item) for item in ROWS.items()])
+
+
+def signature() -> str:
+    """The signature of ``ingot.compile``, without types."""
+    parts: list[str] = []
+    for each in inspect.signature(ingot.compile).parameters.values():
+        if each.kind is each.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        given = "" if each.default is each.empty else f"={each.default!r}".replace("'", '"')
+        parts.append(f"{each.name}{given}")
+    return f"`ingot.compile({', '.join(parts)}) -> Bundle`"
+
+
+def schema(row: Row, *, is_record: bool, value: object) -> dict[str, Any]:
+    """What a value is; a record that leaves the default out has the others."""
+    says = row.meaning
+    left_out = is_record and not row.always_recorded
+    if left_out:
+        says = f"{says}; absent where it is `{value}`"
+    words = [word for word in row.words if not (left_out and word == value)]
+    return {"description": says, **({"enum": words} if words else {"type": "boolean"})}
+
+
+def with_choices(node: Any) -> Any:
+    """A schema whose objects that describe a choice describe all of them."""
+    if isinstance(node, list):
+        return [with_choices(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    node = {name: with_choices(each) for name, each in node.items()}
+    if {"strip", "planner"} <= node.get("properties", {}).keys():
+        is_record = "output" not in node["properties"]
+        made = {
+            field: schema(row, is_record=is_record, value=getattr(DEFAULTS, field))
+            for field, row in ROWS.items()
+        }
+        properties = {name: each for name, each in node["properties"].items() if name not in ROWS}
+        at = min(
+            list(node["properties"]).index(name) for name in ROWS if name in node["properties"]
+        )
+        items = list(properties.items())
+        node["properties"] = dict([*items[:at], *made.items(), *items[at:]])
+        required = [name for name in node["required"] if name not in ROWS]
+        needed = [field for field, row in ROWS.items() if row.always_recorded or not is_record]
+        node["required"] = [*required, *needed]
+    return node
+
+
+def schema_file(text: str) -> str:
+    """A file of schemas."""
+    return json.dumps(with_choices(json.loads(text)), indent=2, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "made"),
+    [
+        ("project-file.md", project_page),
+        ("python.md", python_page),
+        ("json/common.json", schema_file),
+        ("json/query.json", schema_file),
+    ],
+)
+def test_rows(path: str, made: Any, *, bless: bool) -> None:
+    """A page has the rows."""
+    file: Path = DOCS / path
+    text = file.read_text(encoding="utf-8")
+    if bless:
+        file.write_text(made(text), encoding="utf-8")
+    assert made(file.read_text(encoding="utf-8")) == file.read_text(encoding="utf-8")
