@@ -97,3 +97,17 @@ def test_each_distribution_has_the_same_licence(name: str) -> None:
     """A distribution can name files of its own folder alone, so each has a copy."""
     folders = (ROOT, ROOT / "runtime", ROOT / "runtime" / "ingot_runtime_devices")
     assert len({(folder / name).read_bytes() for folder in folders}) == 1
+
+
+def test_every_decision_is_listed() -> None:
+    """Each page once, by its number and title."""
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(
+        r"^- \[(\d+)\]\((\S+)\): (.*)$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    pages = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
+    titles = [(path, path.read_text(encoding="utf-8").partition("\n")[0]) for path in pages]
+    assert sorted((name, f"# {number}. {title}") for number, name, title in listed) == [
+        (path.name, title) for path, title in titles
+    ]
+    assert [int(path.name[:4]) for path in pages] == sorted(int(each[0]) for each in listed)
