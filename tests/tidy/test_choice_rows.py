@@ -13,25 +13,25 @@ import pytest
 from tests.tidy.source import ROOT
 
 import ingot
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Row, spelling
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, ChoiceRow, spelling
 
 DOCS = ROOT / "docs"
 
 
-def in_python(field: str, row: Row) -> str:
+def in_python(field: str, row: ChoiceRow) -> str:
     """A row of the table of arguments."""
     words = ", ".join(f'`"{word}"`' for word in row.words)
     says = f"{row.meaning}: {words}" if words else row.meaning
     return f"| `{field}` | {says} (see `--{spelling(field)}`) |"
 
 
-def in_defaults(field: str, row: Row) -> str:
+def in_defaults(field: str, row: ChoiceRow) -> str:
     """A row of ``[defaults]``."""
     kind = "text" if row.words else "true or false"
     return f"| `{spelling(field)}` | {kind} | `{default(field)}` | for bundles |"
 
 
-def in_bundle(field: str, row: Row) -> str:
+def in_bundle(field: str, row: ChoiceRow) -> str:
     """A row of ``[bundle.NAME]``."""
     values = ", ".join(f"`{word}`" for word in row.words) or "true or false"
     otherwise = "`[defaults]`" if row.has_default else f"`{default(field)}`"
@@ -85,7 +85,7 @@ def signature() -> str:
     return f"`ingot.compile({', '.join(parts)}) -> Bundle`"
 
 
-def schema(row: Row, *, is_record: bool, value: object) -> dict[str, Any]:
+def schema(row: ChoiceRow, *, is_record: bool, value: object) -> dict[str, Any]:
     """What a value is; a record that leaves the default out has the others."""
     says = row.meaning
     left_out = is_record and not row.always_recorded

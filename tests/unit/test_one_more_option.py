@@ -14,7 +14,7 @@ from tests.tidy.source import ROOT
 from ingot_build_rules.rules.choices import ROWS, ChoiceKeywords, Choices
 
 KEYWORDS = "class ChoiceKeywords(TypedDict, total=False):"
-FIELD = "    swift: Annotated[bool, Row('be swift', 'whether to be swift')] = False"
+FIELD = "    swift: Annotated[bool, ChoiceRow('be swift', 'whether to be swift')] = False"
 ROW = "rules/choices.py", KEYWORDS, f"{FIELD}\n\n\n{KEYWORDS}\n    swift: bool"
 CHOSEN = "    chosen = _checked(Choices(**choices))\n"
 SAID = "        raise UserError('it is swift', OptionRef('swift', ''), 'it was read', '')\n"

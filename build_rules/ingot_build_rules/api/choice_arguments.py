@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Row
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, ChoiceRow
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -48,6 +48,6 @@ def names_choices(function: Callable[P, Result]) -> Callable[P, Result]:
     return checked
 
 
-def _said(row: Row) -> str:
+def _said(row: ChoiceRow) -> str:
     words = ", ".join(f'"{word}"' for word in row.words)
     return f"{row.meaning}: {words}" if words else row.meaning

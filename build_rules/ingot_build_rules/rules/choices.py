@@ -20,7 +20,7 @@ or the host runs it, and the user is told or not."""
 PROGRAM, GRAPH, PLACED, LOOPS = ("ingot-text", "graph", "placed", "loops")
 
 
-class Row(NamedTuple):
+class ChoiceRow(NamedTuple):
     """``text`` is for ``--help``, ``meaning`` for pages; without ``words`` it is a truth value.
 
     ``name``: of the option in errors about its value. ``example``: a value in ``ingot.toml``, where
@@ -45,7 +45,7 @@ class Choices(NamedTuple):
 
     fallback: Annotated[
         str,
-        Row(
+        ChoiceRow(
             "of a node that its device has no code for: refuse it (default), or run it on the host",
             "what happens to a node that is placed where there is no code for it",
             "fallback",
@@ -58,7 +58,7 @@ class Choices(NamedTuple):
     ] = FORBID
     precision: Annotated[
         str,
-        Row(
+        ChoiceRow(
             "sums of products: error at most a chain's (default) or 2.5 times that; rounded in one "
             "order; of factors in two bf16, in one",
             "how near sums of products are to the true ones",
@@ -72,7 +72,7 @@ class Choices(NamedTuple):
     ] = F32
     optimize: Annotated[
         str,
-        Row(
+        ChoiceRow(
             "for speed (default), or for size: no kernels whose weights take more bytes",
             "whether kernels may be faster with larger weights",
             "optimisation",
@@ -87,7 +87,7 @@ class Choices(NamedTuple):
     ] = SPEED
     strict_dims: Annotated[
         bool,
-        Row(
+        ChoiceRow(
             "dimensions of one name are one size in every call, or it is refused",
             "dimensions of one name are one size in every call",
             said_by=(LOOPS,),
@@ -96,7 +96,7 @@ class Choices(NamedTuple):
     ] = False
     strip: Annotated[
         bool,
-        Row(
+        ChoiceRow(
             "leave the names of nodes and the loops of kernels out of the bundle",
             "leave the names of nodes and the loops of kernels out of the bundle",
             said_by=(LOOPS,),
@@ -115,7 +115,7 @@ class ChoiceKeywords(TypedDict, total=False):
     strip: bool
 
 
-ROWS: dict[str, Row] = {
+ROWS: dict[str, ChoiceRow] = {
     field: cast("Any", hint).__metadata__[0] for field, hint in Choices.__annotations__.items()
 }
 """By field."""
