@@ -100,7 +100,7 @@ def test_a_device_needs_the_loader_alone(tmp_path: Path, example: Path) -> None:
 
 
 def test_a_build_machine(tmp_path: Path, example: Path) -> None:
-    """A clone installs by the command that the README states; then its wheels do. A user's module
+    """A clone installs by the command that docs/install.md states; then its wheels do. A user's module
     that names every public type runs, and passes both strict type checkers."""
     clone = tmp_path / "clone"
     listed = command("git", "ls-files", cwd=ROOT).splitlines()
@@ -109,7 +109,9 @@ def test_a_build_machine(tmp_path: Path, example: Path) -> None:
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, clone / name, follow_symlinks=False)
     python = environment(tmp_path / "build")
-    (install,) = re.findall(r"^pip install (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    (install,) = re.findall(
+        r"^pip install (.*)$", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE
+    )
     command(python, "-m", "pip", "install", "-q", *install.split(), cwd=clone)
     shutil.rmtree(clone)
     user = Path(shutil.copy(USER_CODE, tmp_path / "user_code.py"))

@@ -111,3 +111,11 @@ def test_every_decision_is_listed() -> None:
         (path.name, title) for path, title in titles
     ]
     assert [int(path.name[:4]) for path in pages] == sorted(int(each[0]) for each in listed)
+
+
+def test_every_page_is_listed() -> None:
+    """A reader finds each page of ``docs`` in the list of all, once."""
+    text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[([\w-]+\.md)\]", text, re.MULTILINE)
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert set(listed) == pages
