@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from onnx import ModelProto, helper
@@ -13,9 +14,8 @@ from tests.unit.test_signatures import Owner, sign
 
 import ingot_runtime
 from ingot_build_rules.cli.main import main
-from ingot_build_rules.export.export_kinds import KINDS
-from ingot_build_rules.project.outputs import IN_FOLDERS
-from ingot_build_rules.project.schema import EXPORT_KINDS
+from ingot_build_rules.export.export_kinds import WRITERS
+from ingot_build_rules.rules.export_rows import EXPORT_ROWS, FIELD_ROWS, ExportKeywords
 from ingot_runtime.command import main as runtime_main
 
 PROJECT = """\
@@ -66,10 +66,15 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def test_kinds_are_those_of_the_command() -> None:
-    """The project's list is that of what the command makes."""
-    assert list(EXPORT_KINDS) == list(KINDS)
-    assert [name for name, kind in KINDS.items() if kind.in_folder] == list(IN_FOLDERS)
+def test_every_kind_is_written() -> None:
+    """Each row has its writer, and each field a kind that takes it; a project's keywords are the
+    fields' keys."""
+    assert list(EXPORT_ROWS) == list(WRITERS)
+    assert {kind for row in FIELD_ROWS.values() for kind in row.kinds} <= set(EXPORT_ROWS)
+    fields = {
+        "shape" if field == "shapes" else field for field, row in FIELD_ROWS.items() if row.key
+    }
+    assert set(get_type_hints(ExportKeywords)) == fields
 
 
 @pytest.mark.broad

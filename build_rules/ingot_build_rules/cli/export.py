@@ -14,16 +14,18 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.usage import profiles, unique
 from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
 from ingot_build_rules.compilation.program_suffix import is_program
+from ingot_build_rules.rules.export_rows import (
+    EXPORT_ROWS,
+    FIELD_ROWS,
+    NOTHING_SAID,
+    ExportFields,
+    misfits,
+)
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.export.export_kinds import ExportChoices, Exported, ExportKind
-
-_OPTIONS = (
-    "name", "variant", "shared", "pool", "tensors_in", "also", "shape", "target", "weights_apart",
-    "dynamic",
-)  # fmt: skip
+    from ingot_build_rules.export.export_kinds import Exported
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,10 +34,15 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.compilation.output_file import check_output, check_output_folder
+    from ingot_build_rules.export.export_kinds import WRITERS, choices_of
     from ingot_build_rules.ship.share import require_own_weights
 
     started = time.perf_counter()
-    kind = _kind(arguments)
+    name, fields = _kind(arguments), _fields(arguments)
+    kind = EXPORT_ROWS[name]
+    for field in misfits(name, fields)[:1]:
+        what, why = f"--{FIELD_ROWS[field].option} does not fit", f"it says nothing of --{name}"
+        raise UserError(what, "ingot export", why, "leave it out")
     if kind.in_folder:
         check_output_folder(arguments.output)
     else:
@@ -54,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         cache_folder(arguments.cache), trust, max_bytes=cache_max_bytes(), tell=console.print_note
     )
     with open_build(settings) as build:
-        made = kind.write(build, arguments.bundle, arguments.output, _choices(arguments))
+        choices = choices_of(name, fields, "ingot export")
+        made = WRITERS[name](build, arguments.bundle, arguments.output, choices)
     seconds = time.perf_counter() - started
     values = {"bundle": arguments.bundle, "output": arguments.output, **made.values}
     line = _line(arguments.output, made, seconds)
@@ -75,11 +83,9 @@ def _line(output: str, made: Exported, seconds: float) -> str:
     return f"{output}: {says}, {console.format_seconds(seconds)}"
 
 
-def _kind(arguments: argparse.Namespace) -> ExportKind:
-    """The one kind that is asked for, with no option of another."""
-    from ingot_build_rules.export.export_kinds import KINDS
-
-    kinds = [name for name, kind in KINDS.items() if not kind.of_project]
+def _kind(arguments: argparse.Namespace) -> str:
+    """The one kind that is asked for."""
+    kinds = [name for name, kind in EXPORT_ROWS.items() if not kind.of_project]
     names = [name for name in kinds if getattr(arguments, name.replace("-", "_"))]
     flags = ", ".join(f"--{name}" for name in kinds)
     if len(names) != 1:
@@ -88,32 +94,21 @@ def _kind(arguments: argparse.Namespace) -> ExportKind:
         if names:
             do = " or ".join(f"leave --{name} out" for name in names)
         raise UserError("what to export?", "ingot export", why, do)
-    for option in _OPTIONS:
-        if getattr(arguments, option) and option not in KINDS[names[0]].takes:
-            where, other = "ingot export", f"--{option.replace('_', '-')}"
-            why = f"it says nothing of --{names[0]}"
-            raise UserError(f"{other} does not fit", where, why, "leave it out")
-    return KINDS[names[0]]
+    return names[0]
 
 
-def _choices(arguments: argparse.Namespace) -> ExportChoices:
-    from ingot_build_rules.export.c_source import CChoices, are_tensors_in
-    from ingot_build_rules.export.export_kinds import ExportChoices
-    from ingot_build_rules.export.library_facts import LibraryChoices
-    from ingot_build_rules.export.library_pools import PoolWishes
-    from ingot_compiler.backends.c.c_forms import C_FORMS
+def _fields(arguments: argparse.Namespace) -> ExportFields:
+    """What is said of it."""
+    given = {
+        field: getattr(arguments, row.option.replace("-", "_"))
+        for field, row in FIELD_ROWS.items()
+        if row.option
+    }
+    pools = tuple(f"{name}={place}" for name, place in unique(arguments.pool, "--pool").items())
+    shapes = tuple(tuple(each.items()) for each in profiles(arguments.shape))
+    texts = {field: value or "" for field, value in given.items() if field in _TEXTS}
+    lists = {"pools": pools, "shapes": shapes, "also": tuple(arguments.also)}
+    return NOTHING_SAID._replace(**{**given, **texts, **lists})
 
-    wishes = PoolWishes(tuple(unique(arguments.pool, "--pool").items()), arguments.tensors_in or "")
-    shapes = profiles(arguments.shape)
-    first = tuple(shapes[0].items()) if shapes else ()
-    library = LibraryChoices(arguments.name or "", arguments.variant or "", wishes, first)
-    is_source = bool(arguments.c_source)  # a library has other pools
-    source = CChoices(
-        arguments.name or "",
-        tuple(shapes),
-        arguments.target or C_FORMS[0].name,
-        arguments.weights_apart,
-        is_source and are_tensors_in(arguments.tensors_in or ""),
-    )
-    others, dynamic = tuple(arguments.also), arguments.dynamic
-    return ExportChoices(library, arguments.shared, others, source, dynamic=dynamic)
+
+_TEXTS = tuple(field for field, value in NOTHING_SAID._asdict().items() if value == "")

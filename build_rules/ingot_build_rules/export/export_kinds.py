@@ -1,7 +1,8 @@
-"""What a bundle or a model can be exported as: the visible list, one file each.
+"""What writes each kind of export: the visible list, one file each.
 
 In: an open build, a bundle, a place, the user's choices. Out: files, and what to say of them. Not
-done here: arguments (``cli.export``), checking every byte of the bundle (``check.verify_bundle``).
+done here: what the user may say (``rules.export_rows``), checking every byte of the bundle
+(``check.verify_bundle``).
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from dataclasses import asdict, field
 
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.export.c_files import write_c_source
-from ingot_build_rules.export.c_source import CChoices
+from ingot_build_rules.export.c_source import CChoices, are_tensors_in
 from ingot_build_rules.export.executable import write_executable
 from ingot_build_rules.export.library import write_library
 from ingot_build_rules.export.library_facts import LibraryChoices
+from ingot_build_rules.export.library_pools import PoolWishes
 from ingot_build_rules.export.module_archive import write_module_archive
 from ingot_build_rules.export.release import ReleaseChoices, write_release
 from ingot_build_rules.export.wasm import write_wasm
+from ingot_build_rules.rules.export_rows import EXPORT_ROWS, ExportFields
+from ingot_compiler.backends.c.c_forms import C_FORMS
+from ingot_compiler.ir.errors import UserError
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -41,20 +46,6 @@ class ExportChoices:
     source: CChoices = field(default_factory=CChoices)
     release: ReleaseChoices | None = None
     dynamic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ExportKind:
-    """``write`` takes a build, a bundle, a place, choices. The place is a file, or where
-    ``in_folder`` is set the folder of several. ``takes``: the options of the command that belong to
-    it. ``of_model``: what is exported is a model, and no bundle. ``of_project``: only a project has
-    it, which knows what the bundle was made of."""
-
-    write: Callable[[Scheduler, str, str, ExportChoices], Exported]
-    takes: frozenset[str] = frozenset()
-    in_folder: bool = False
-    of_model: bool = False
-    of_project: bool = False
 
 
 def _executable(build: Scheduler, bundle: str, output: str, choices: ExportChoices) -> Exported:
@@ -99,24 +90,48 @@ def _release(build: Scheduler, bundle: str, output: str, choices: ExportChoices)
     return Exported(asdict(made), "{size_bytes}, {call_count} calls, {signature_count} signatures")
 
 
-KINDS: Mapping[str, ExportKind] = {
-    "executable": ExportKind(_executable, frozenset({"dynamic"})),
-    "library": ExportKind(
-        _library,
-        frozenset({"name", "variant", "shared", "pool", "tensors_in", "shape"}),
-        in_folder=True,
-    ),
-    "module-archive": ExportKind(
-        _module_archive, frozenset({"name", "variant", "pool", "tensors_in", "also", "shape"})
-    ),
-    "c-source": ExportKind(
-        _c_source,
-        frozenset({"name", "shape", "target", "weights_apart", "tensors_in"}),
-        in_folder=True,
-        of_model=True,
-    ),
-    "wasm": ExportKind(_wasm, frozenset({"name", "shape"}), in_folder=True, of_model=True),
-    "release": ExportKind(
-        _release, frozenset({"selftest", "sign", "expires", "number"}), of_project=True
-    ),
+Writer = Callable[[Scheduler, str, str, ExportChoices], Exported]
+"""Takes a build, a bundle or a model, a file or a folder, choices."""
+WRITERS: Mapping[str, Writer] = {
+    "executable": _executable,
+    "library": _library,
+    "module-archive": _module_archive,
+    "c-source": _c_source,
+    "wasm": _wasm,
+    "release": _release,
 }
+"""One for each of ``EXPORT_ROWS``."""
+
+
+def choices_of(
+    kind: str, fields: ExportFields, where: str, release: ReleaseChoices | None = None
+) -> ExportChoices:
+    """Return what the fields of an export say; ``where`` they stand. ``release``: what a project
+    knows of the bundle.
+
+    Raises:
+        UserError: a pool without a place, or another than there is.
+    """
+    shapes = tuple(map(dict, fields.shapes))
+    pools = tuple(_pool(text, where) for text in fields.pools)
+    wishes, first = PoolWishes(pools, fields.tensors_in), fields.shapes[0] if shapes else ()
+    source = CChoices(
+        fields.model_name,
+        shapes,
+        fields.target or C_FORMS[0].name,
+        fields.weights_apart,
+        EXPORT_ROWS[kind].of_model and are_tensors_in(fields.tensors_in),
+        release.options if release else None,
+    )
+    library = LibraryChoices(fields.model_name, fields.variant, wishes, first)
+    return ExportChoices(
+        library, fields.shared, fields.also, source, release, dynamic=fields.dynamic
+    )
+
+
+def _pool(text: str, where: str) -> tuple[str, str]:
+    name, equals, place = text.partition("=")
+    if not equals:
+        why = f"expected POOL=PLACE, got {text!r}"
+        raise UserError("wrong pool", where, why, f"{name}=internal")
+    return name, place

@@ -13,11 +13,11 @@ from dataclasses import field
 
 from ingot_build_rules.rules.choices import DEFAULTS, Choices
 from ingot_build_rules.rules.compile_options import GENERAL
+from ingot_build_rules.rules.export_rows import NOTHING_SAID, ExportFields, Profiles
 from ingot_runtime.lazy_dataclass import dataclass
 
 FILE_NAME = "ingot.toml"
 NATIVE = "native"
-Profiles = tuple[tuple[tuple[str, str], ...], ...]
 STEM = "{stem}"
 """In a path of a bundle or test that stands for many: replaced by what the model's glob found."""
 
@@ -96,27 +96,13 @@ class TestSpec:
 @dataclass(frozen=True, slots=True)
 class ExportSpec:
     """Write ``bundle``, or the model that it is made of, to ``output`` as what ``kind`` names,
-    whenever the bundle is built. ``pools``: ``POOL=PLACE[,SIZE]`` each; ``selftest``: how many
-    calls; ``sign``: PEM files of private keys; all but these and the first three are as ``ingot
-    export`` takes them, "" where they are left out."""
+    whenever the bundle is built."""
 
     name: str
     bundle: str
     kind: str
     output: str
-    shared: bool = False
-    model_name: str = ""
-    variant: str = ""
-    pools: tuple[str, ...] = ()
-    tensors_in: str = ""
-    target: str = ""
-    weights_apart: bool = False
-    dynamic: bool = False
-    selftest: int = 0
-    sign: tuple[str, ...] = ()
-    expires: str = ""
-    number: int = 0
-    shapes: Profiles = ()
+    fields: ExportFields = NOTHING_SAID
     line: int = field(default=0, compare=False)
 
 

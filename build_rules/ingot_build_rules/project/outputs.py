@@ -11,9 +11,7 @@ from collections.abc import Mapping
 
 from ingot_build_rules.project.model import FILE_NAME, ExportSpec, ProjectModel
 from ingot_build_rules.project.problems import Findings
-
-IN_FOLDERS = ("library", "c-source", "wasm")
-"""Kinds of exports whose output is a folder."""
+from ingot_build_rules.rules.export_rows import EXPORT_ROWS
 
 
 def report_outputs(project: ProjectModel, findings: Findings) -> None:
@@ -31,7 +29,7 @@ def report_outputs(project: ProjectModel, findings: Findings) -> None:
 
 def _files(project: ProjectModel) -> tuple[ExportSpec, ...]:
     """Exports that are a file: in a folder several may lie."""
-    return tuple(spec for spec in project.exports if spec.kind not in IN_FOLDERS)
+    return tuple(spec for spec in project.exports if not EXPORT_ROWS[spec.kind].in_folder)
 
 
 def _readers(project: ProjectModel) -> dict[str, str]:

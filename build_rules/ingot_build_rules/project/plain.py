@@ -15,6 +15,7 @@ from ingot_build_rules.project.model import (
     ProjectModel,
     TestSpec,
 )
+from ingot_build_rules.rules.export_rows import FIELD_ROWS
 
 
 def plain(project: ProjectModel) -> dict[str, Any]:
@@ -63,20 +64,18 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
         "bundle": spec.bundle,
         "kind": spec.kind,
         "output": spec.output,
-        "shared": spec.shared,
-        "name": spec.model_name,
-        "variant": spec.variant,
-        "pools": list(spec.pools),
-        "tensors_in": spec.tensors_in,
-        "target": spec.target,
-        "weights_apart": spec.weights_apart,
-        "dynamic": spec.dynamic,
-        "selftest": spec.selftest,
-        "sign": list(spec.sign),
-        "expires": spec.expires,
-        "number": spec.number,
-        "shapes": [dict(profile) for profile in spec.shapes],
+        **{
+            row.json or row.key.replace("-", "_"): _as_json(field, getattr(spec.fields, field))
+            for field, row in FIELD_ROWS.items()
+            if row.key
+        },
     }
+
+
+def _as_json(field: str, value: Any) -> Any:
+    if field == "shapes":
+        return [dict(profile) for profile in value]
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _test(spec: TestSpec) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
 from ingot_build_rules.rules.choices import DEFAULTS, Choices, spelling
 from ingot_build_rules.rules.compile_options import GENERAL, HOST
+from ingot_build_rules.rules.export_rows import FIELD_ROWS, NOTHING_SAID, ExportFields
 from ingot_compiler.backends.target_forms import target_text
 
 RELATIVE_TOLERANCE = 1e-4
@@ -122,19 +123,10 @@ def _export(name: str, line: int, values: Values) -> ExportSpec:
         values["bundle"],
         values["kind"],
         values["output"],
-        shared=values.get("shared", False),
-        model_name=values.get("name", ""),
-        variant=values.get("variant", ""),
-        pools=values.get("pools", ()),
-        tensors_in=values.get("tensors-in", ""),
-        target=values.get("target", ""),
-        weights_apart=values.get("weights-apart", False),
-        dynamic=values.get("dynamic", False),
-        selftest=values.get("selftest", 0),
-        sign=values.get("sign", ()),
-        expires=values.get("expires", ""),
-        number=values.get("number", 0),
-        shapes=values.get("shape", ()),
+        ExportFields._make(
+            values.get(FIELD_ROWS[field].key, default)
+            for field, default in NOTHING_SAID._asdict().items()
+        ),
         line=line,
     )
 

@@ -13,12 +13,11 @@ from typing import Literal
 from ingot_build_rules.compilation.options import ALL_PLANNERS
 from ingot_build_rules.rules.choices import ROWS, spelling
 from ingot_build_rules.rules.compile_options import OTHER_SHAPES
+from ingot_build_rules.rules.export_rows import EXPORT_ROWS, FIELD_ROWS
 from ingot_runtime.lazy_dataclass import dataclass
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
 EXECUTORS = ("aot", "vm")
-EXPORT_KINDS = ("executable", "library", "module-archive", "c-source", "wasm", "release")
-"""What a bundle, or its model, can be exported as; ``export.export_kinds`` has what makes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +109,13 @@ TABLES: Mapping[str, Table] = {
     "export": Table(
         (
             TableKey("bundle", "text", '"a"', required=True),
-            TableKey("kind", "text", '"library"', required=True, choices=EXPORT_KINDS),
+            TableKey("kind", "text", '"library"', required=True, choices=tuple(EXPORT_ROWS)),
             TableKey("output", "text", '"dist/a"', required=True),
-            TableKey("shared", "flag", "true"),
-            TableKey("name", "text", '"a"'),
-            TableKey("variant", "text", '"x86-64-v3"'),
-            TableKey("pools", "texts", '["workspace=internal"]'),
-            TableKey("tensors-in", "text", '"workspace"'),
-            TableKey("target", "text", '"c-256"'),
-            TableKey("weights-apart", "flag", "true"),
-            TableKey("dynamic", "flag", "true"),
-            TableKey("selftest", "count", "2"),
-            TableKey("sign", "texts", '["release.pem"]'),
-            TableKey("expires", "text", '"2030-12-31"'),
-            TableKey("number", "count", "7"),
-            _SHAPE,
+            *(
+                TableKey(row.key, row.key_type, row.example)
+                for row in FIELD_ROWS.values()
+                if row.key
+            ),
         )
     ),
     "test": Table(

@@ -18,6 +18,7 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
 from ingot_build_rules.rules.choices import ChoiceKeywords, spelling
+from ingot_build_rules.rules.export_rows import FIELD_ROWS, ExportKeywords
 from ingot_build_rules.workspace.project_files import (
     find_project,
     folder_lister,
@@ -134,34 +135,15 @@ class DeclaredProject:
         bundle: str,
         kind: str,
         output: PathText,
-        *,
-        shared: bool | None = None,
-        model_name: str | None = None,
-        variant: str | None = None,
-        pools: Sequence[str] | None = None,
-        tensors_in: str | None = None,
-        target: str | None = None,
-        weights_apart: bool | None = None,
-        dynamic: bool | None = None,
-        selftest: int | None = None,
-        sign: Sequence[PathText] | None = None,
-        expires: str | None = None,
-        number: int | None = None,
-        shape: Shapes | None = None,
+        **fields: Unpack[ExportKeywords],
     ) -> None:
         """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest
         as its other options; ``model_name`` is ``--name``. A release has ``selftest`` calls, and is
         signed with the private keys of ``sign``."""
-        values: Tree = {"bundle": bundle, "kind": kind, "output": output, "shared": shared}
-        more = {"name": model_name, "variant": variant, "pools": pools, "tensors-in": tensors_in}
-        source = {
-            "target": target,
-            "weights-apart": weights_apart,
-            "shape": shape,
-            "dynamic": dynamic,
-        }
-        release = {"selftest": selftest, "sign": sign, "expires": expires, "number": number}
-        self._declare("export", name, _given({**values, **more, **source, **release}))
+        values: Tree = {"bundle": bundle, "kind": kind, "output": output}
+        keys = {field: row.key for field, row in FIELD_ROWS.items()}
+        said = {keys.get(field, field): value for field, value in fields.items()}
+        self._declare("export", name, _given({**values, **said}))
 
     def test(
         self,

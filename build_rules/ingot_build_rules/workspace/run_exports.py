@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from ingot_artifacts.store.atomic import output_error, sync_folders
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.project.model import ExportSpec
+from ingot_build_rules.rules.export_rows import EXPORT_ROWS, FIELD_ROWS, misfits
 from ingot_build_rules.workspace.build_project import Workspace
 from ingot_build_rules.workspace.state import ExportState
 from ingot_build_rules.workspace.target_result import TargetResult
@@ -27,7 +28,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.export.export_kinds import ExportChoices, ExportKind
+    from ingot_build_rules.export.export_kinds import ExportChoices
     from ingot_build_rules.project.compile_requests import CompileRequest
 
 
@@ -55,7 +56,7 @@ def _run(
         result.status = "would-build"
     if not bundle.is_good:
         return
-    keys = [os.path.join(workspace.folder, path) for path in spec.sign]
+    keys = [os.path.join(workspace.folder, path) for path in spec.fields.sign]
     signers = [workspace.build.files.digest(path) for path in keys if os.path.isfile(path)]
     key = digest(repr((replace(spec, line=0), bundle.root, workspace.code, signers)))
     known = workspace.state.exports.get(spec.name)
@@ -81,9 +82,9 @@ def _write(
     """Write the files beside their places, then move those that are other ones; return the paths,
     and whether any was."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
-    from ingot_build_rules.export.export_kinds import KINDS  # a build without exports needs none
+    from ingot_build_rules.export.export_kinds import WRITERS  # a build without exports needs none
 
-    kind, output = KINDS[spec.kind], os.path.join(workspace.folder, spec.output)
+    kind, output = EXPORT_ROWS[spec.kind], os.path.join(workspace.folder, spec.output)
     given = os.path.join(workspace.folder, request.source) if kind.of_model else bundle
     if not kind.of_model:
         verify_whole_bundle(bundle)
@@ -92,8 +93,8 @@ def _write(
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".ingot-export-", dir=folder) as made:
             target = made if kind.in_folder else os.path.join(made, os.path.basename(output))
-            choices = _choices(workspace, request, spec, kind)
-            kind.write(workspace.build, given, target, choices)
+            choices = _choices(workspace, request, spec)
+            WRITERS[spec.kind](workspace.build, given, target, choices)
             moved = [_move(made, folder, name) for name in sorted(os.listdir(made))]
     except OSError as error:
         raise output_error(spec.output, folder, error) from error
@@ -109,59 +110,23 @@ def _move(made: str, folder: str, name: str) -> tuple[str, bool]:
     return path, is_new
 
 
-def _choices(
-    workspace: Workspace, request: CompileRequest, spec: ExportSpec, kind: ExportKind
-) -> ExportChoices:
-    from ingot_build_rules.export.c_source import CChoices, are_tensors_in
-    from ingot_build_rules.export.export_kinds import ExportChoices
-    from ingot_build_rules.export.library_facts import LibraryChoices
-    from ingot_build_rules.export.library_pools import PoolWishes
+def _choices(workspace: Workspace, request: CompileRequest, spec: ExportSpec) -> ExportChoices:
+    from ingot_build_rules.export.export_kinds import choices_of
     from ingot_build_rules.export.release import ReleaseChoices
-    from ingot_compiler.backends.c.c_forms import C_FORMS
 
-    given = {
-        "shared": spec.shared, "name": spec.model_name, "variant": spec.variant,
-        "pool": spec.pools, "tensors_in": spec.tensors_in, "shape": spec.shapes,
-        "target": spec.target, "weights_apart": spec.weights_apart,
-        "dynamic": spec.dynamic, "selftest": spec.selftest, "sign": spec.sign, "expires": spec.expires,
-        "number": spec.number,
-    }  # fmt: skip
-    for option, value in given.items():
-        if value and option not in kind.takes:
-            key = {"pool": "pools"}.get(option, option.replace("_", "-"))
-            why = f"it says nothing of kind {spec.kind!r}"
-            raise UserError(
-                f"key {key!r} does not fit", f"[export.{spec.name}]", why, "leave it out"
-            )
-    pairs = tuple(_pool(spec, text) for text in spec.pools)
-    shapes = spec.shapes[0] if spec.shapes else ()
-    wishes = PoolWishes(pairs, spec.tensors_in)
-    library = LibraryChoices(spec.model_name, spec.variant, wishes, shapes)
-    form = spec.target or C_FORMS[0].name
-    source = CChoices(
-        spec.model_name,
-        tuple(map(dict, spec.shapes)),
-        form,
-        spec.weights_apart,
-        kind.of_model and are_tensors_in(spec.tensors_in),
-        request.options,
-    )
-    folder = workspace.folder
+    fields, folder, where = spec.fields, workspace.folder, f"[export.{spec.name}]"
+    for field in misfits(spec.kind, fields)[:1]:
+        what, why = (
+            f"key {FIELD_ROWS[field].key!r} does not fit",
+            f"it says nothing of kind {spec.kind!r}",
+        )
+        raise UserError(what, where, why, "leave it out")
     release = ReleaseChoices(
         os.path.join(folder, request.source),
         request.options,
-        spec.selftest,
-        tuple(os.path.join(folder, path) for path in spec.sign),
-        spec.expires,
-        spec.number or None,
+        fields.selftest,
+        tuple(os.path.join(folder, path) for path in fields.sign),
+        fields.expires,
+        fields.number or None,
     )
-    dynamic = spec.dynamic
-    return ExportChoices(library, spec.shared, source=source, release=release, dynamic=dynamic)
-
-
-def _pool(spec: ExportSpec, text: str) -> tuple[str, str]:
-    name, equals, place = text.partition("=")
-    if not equals:
-        where, why = f"[export.{spec.name}]", f"expected POOL=PLACE, got {text!r}"
-        raise UserError("wrong pool", where, why, f"{name}=internal")
-    return name, place
+    return choices_of(spec.kind, fields, where, release)

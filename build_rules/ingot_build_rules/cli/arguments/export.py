@@ -2,6 +2,7 @@
 (``cli.export``)."""
 
 from ingot_build_rules.cli.options import CACHE, JSON, Argument, Example, Option
+from ingot_build_rules.rules.export_rows import EXPORT_ROWS, FIELD_ROWS
 
 ARGUMENTS = (
     Argument(
@@ -12,16 +13,7 @@ ARGUMENTS = (
     ),
 )
 OPTIONS = (
-    Option("--executable", "a program of one file for Linux, which needs no Python and no library"),
-    Option("--library", "a library to link, and its header, which need no libc and no memory"),
-    Option(
-        "--module-archive", "a tar in the Model Library Format: objects, their C, headers, metadata"
-    ),
-    Option(
-        "--c-source",
-        "the model as C99: structs with its names, its kernels, its weights; any compiler takes it",
-    ),
-    Option("--wasm", "the model as WebAssembly with SIMD, and an ES module that loads it"),
+    *(Option(f"--{kind}", row.text) for kind, row in EXPORT_ROWS.items() if not row.of_project),
     Option(
         "-o --output",
         "the file to write; of --library, --c-source and --wasm the folder",
@@ -29,37 +21,18 @@ OPTIONS = (
         "file",
         required=True,
     ),
-    Option(
-        "--dynamic",
-        "an executable that is linked with the machine's glibc, for bundles with devices beside the host",
+    *(
+        Option(
+            f"--{row.option}",
+            row.text,
+            row.metavar,
+            row.option_kind,
+            choices=row.words,
+            repeats=row.key_type in ("texts", "shapes"),
+        )
+        for row in FIELD_ROWS.values()
+        if row.option
     ),
-    Option("--shared", "a library that is loaded when the program starts (default: a static one)"),
-    Option("--name", "what the model is called in C (default: as the bundle's file)", "NAME"),
-    Option("--variant", "the one to export (default: the only one)", "TARGET"),
-    Option(
-        "--pool",
-        "who gives the memory of a pool: caller, or internal for a section of the library; perhaps at most so large",
-        "POOL=PLACE[,SIZE]",
-        "pair",
-        repeats=True,
-    ),
-    Option("--tensors-in", "the pool that inputs and outputs lie in", "POOL"),
-    Option("--also", "another model in the archive", "BUNDLE", "bundle", repeats=True),
-    Option(
-        "--shape",
-        "the shape of an input whose sizes are open (all but --executable)",
-        "NAME=1x3x224x224",
-        "shape",
-        repeats=True,
-    ),
-    Option(
-        "--target",
-        "of --c-source: c (default), c-small (microcontrollers, the least code) and c-wide (Clang "
-        "on hosts) have numbers alone, c-128 and c-256 vectors of so many bits, which GCC and Clang know",
-        "FORM",
-        choices=("c", "c-small", "c-wide", "c-128", "c-256"),
-    ),
-    Option("--weights-apart", "of --c-source: weights in a file, which the program gives"),
     *CACHE,
     JSON,
 )
