@@ -1,6 +1,6 @@
-"""Serve a bundle over HTTP: by uvicorn in one process or several, or by threads alone.
+"""Serve a bundle over HTTP: by threads, or by uvicorn in one process or several.
 
-    python serve.py BUNDLE [--port N] [--how uvicorn|threads] [--processes N] [--sessions N]
+    python serve.py BUNDLE [--port N] [--how threads|uvicorn] [--processes N] [--sessions N]
 
 In: a bundle and options. Out: a server on this machine's own address, until SIGTERM or Ctrl-C. Not
 done here: HTTP (``app``, ``threads``), authentication, TLS: put a reverse proxy in front.
@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the options."""
     found = argparse.ArgumentParser(description="serve a bundle over HTTP")
     found.add_argument("bundle")
-    found.add_argument("--how", choices=("uvicorn", "threads"), default="uvicorn")
+    found.add_argument("--how", choices=("threads", "uvicorn"), default="threads")
     found.add_argument("--host", default="127.0.0.1")
     found.add_argument("--port", type=int, default=8000)
     found.add_argument("--processes", type=count, default=1, help="with uvicorn")
@@ -67,6 +67,8 @@ def serve(options: argparse.Namespace) -> None:
     if options.how == "uvicorn" and missing:
         do = "pip install uvicorn httptools, or --how threads"
         sys.exit(f"error: {' and '.join(missing)} cannot be imported\n  do: {do}")
+    if options.how == "threads" and options.processes > 1:
+        sys.exit("error: threads serve in one process\n  do: --how uvicorn, or no --processes")
     processors = len(os.sched_getaffinity(0))
     # More than compute: a processor whose call ends goes on with another, and wakes nobody first.
     sessions = options.sessions or max(1, 4 * processors // options.processes)

@@ -289,6 +289,7 @@ def test_every_error_has_four_parts() -> None:
         (["none.ingot", "--how", "threads"], "cannot open 'none.ingot'\n  where"),
         (["none.ingot"], "cannot open 'none.ingot'\n  where"),
         (["BUNDLE", "--port", "TAKEN"], "error: cannot listen on 127.0.0.1:"),
+        (["BUNDLE", "--processes", "2"], "threads serve in one process\n  do: --how uvicorn"),
         (["BUNDLE", "--sessions", "0"], "argument --sessions: invalid count value: '0'"),
         (["BUNDLE", "--processes", "0"], "argument --processes: invalid count value: '0'"),
     ],
@@ -316,7 +317,7 @@ def not_installed(_name: str) -> None:
 
 def test_a_server_without_uvicorn(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It names what to install, and the way that needs nothing."""
-    monkeypatch.setattr(sys, "argv", ["serve.py", str(bundle), "--port", "0"])
+    monkeypatch.setattr(sys, "argv", ["serve.py", str(bundle), "--how", "uvicorn"])
     monkeypatch.setattr("importlib.util.find_spec", not_installed)
     with pytest.raises(SystemExit, match="pip install uvicorn httptools, or --how threads"):
         serve.main()
