@@ -90,10 +90,23 @@ static bool take_input_shape(ingot_session *session, u32 index, error *error) {
   return true;
 }
 
-static bool refuse_missing(const struct plan *plan, u32 index, error *error) {
-  const struct ingot_tensor_info *info = plan->inputs + index;
-  const char *where = TEXT("input %s", quoted(info->name));
-  return refuse(error, INGOT_INPUT_ERROR, TEXT("missing %s", where), where, TEXT("expected %s, got nothing", declared(info, plan)), "give it");
+// Inputs must be given; those of fixed sizes may lie where the session has them, unless `all` count.
+static bool require_given(const ingot_session *session, bool all, error *error) {
+  const struct plan *plan = &session->bundle->plan;
+  char names[TEXT_BYTES], types[TEXT_BYTES];
+  u32 count = *names = *types = 0;
+  for (u32 index = 0; index < plan->input_count; index++) {
+    const struct ingot_tensor_info *info = plan->inputs + index;
+    const struct slot *slot = session->inputs + index;
+    if (slot->is_given || slot->is_state || info->has_default || (!all && is_static(info))) continue;
+    const char *comma = count++ ? ", " : "";
+    append(names, "%s%s", comma, quoted(info->name));
+    append(types, "%s%s", comma, declared(info, plan));
+  }
+  if (!count) return true;
+  const char *what = TEXT("missing input%s %s", count > 1 ? "s" : "", names);
+  const char *why = TEXT("expected %s, got nothing", types);
+  return refuse(error, INGOT_INPUT_ERROR, what, what + 8, why, "give all inputs");
 }
 
 static bool prepare_input(ingot_session *session, u32 index, error *error) {
@@ -101,7 +114,6 @@ static bool prepare_input(ingot_session *session, u32 index, error *error) {
   const struct ingot_tensor_info *info = plan->inputs + index;
   struct slot *slot = session->inputs + index;
   const i64 *shape = info->has_default ? plan->defaults[index].shape : info->dims;
-  if (!slot->is_given && !info->has_default && !is_static(info)) return refuse_missing(plan, index, error);
   if (!slot->is_given && info->rank) memcpy(slot->shape, shape, info->rank * sizeof *shape);
   for (u32 axis = 0; axis < info->rank; axis++)
     if (!check_axis(session, index, axis, error)) return false;
@@ -216,6 +228,7 @@ static bool measure(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   if (plan->symbol_count) memset(session->sizes, 0, plan->symbol_count * sizeof *session->sizes);
   tell_sizes(session);
+  if (!require_given(session, false, error)) return false;
   for (u32 index = 0; index < plan->input_count; index++)
     if (!session->inputs[index].is_state && !prepare_input(session, index, error)) return false;
   return shape_states(session, error) && compute_sizes(session, error);

@@ -210,8 +210,8 @@ static bool default_shape(const struct ingot_bundle_info *info, u32 index, struc
       for (u32 place = 0; arrays[other].name[0] && place < arrays[other].rank && place < info->inputs[other].rank && size < 0; place++)
         if (info->inputs[other].dims[place] == tensor->dims[axis]) size = arrays[other].shape[place];
     if (size < 0) {
-      const char *todo = TEXT("give its %u sizes: --shape %s=SIZES, or --inputs F.npz", tensor->rank, tensor->name);
-      return refuse(error, INGOT_INPUT_ERROR, "no inputs", TEXT("input %s", quoted(tensor->name)), "it has a size that only you know", todo);
+      const char *todo = TEXT("give --shape %s=SIZES, or --inputs F.npz", tensor->name);
+      return refuse(error, INGOT_INPUT_ERROR, "no inputs", TEXT("input %s", quoted(tensor->name)), "only you know its sizes", todo);
     }
     arrays[index].shape[axis] = size;
   }
@@ -267,7 +267,7 @@ static bool fill_inputs(ingot_session *session, const struct ingot_bundle_info *
     if (!array->data) continue;
     if (array->size != tensor->size_bytes) {
       const char *why = TEXT("expected %llu bytes, got %llu", (unsigned long long)tensor->size_bytes, (unsigned long long)array->size);
-      return refuse(error, INGOT_INPUT_ERROR, TEXT("wrong size of input %s", quoted(info->inputs[index].name)), TEXT("input %s", quoted(info->inputs[index].name)), why, "give its shape: --shape NAME=SIZES");
+      return refuse(error, INGOT_INPUT_ERROR, TEXT("wrong size of input %s", quoted(info->inputs[index].name)), TEXT("input %s", quoted(info->inputs[index].name)), why, "give --shape NAME=SIZES");
     }
     memcpy(tensor->data, array->data, array->size);
   }
@@ -285,9 +285,7 @@ static bool give_inputs(ingot_session *session, const struct ingot_bundle_info *
     if (!is_given && !default_shape(info, index, given->arrays, error)) return false;
     if (!give_input(session, info, index, given->arrays + index, error)) return false;
   }
-  if (given->has_files)
-    for (u32 index = 0; index < info->input_count; index++)
-      if (!given->arrays[index].name[0] && !info->inputs[index].has_default) return refuse_missing(&session->bundle->plan, index, error);
+  if (given->has_files && !require_given(session, true, error)) return false;
   return fill_inputs(session, info, given, error);
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import parser
 from tests.c_loader import (
     HEADER_VERSION,
     CBundle,
@@ -207,6 +208,26 @@ def test_calls_are_refused_in_the_same_words(open_bundle: Path) -> None:
             assert (got.verdict.what, got.verdict.where) == (wanted.what, wanted.where)
             assert (got.why, got.todo) == (wanted.why, wanted.do)
         assert loaded.run(feed())["y"].shape == (3, 4)
+
+
+def test_all_missing_inputs_are_told(tmp_path: Path) -> None:
+    """In the same words by both loaders, whichever are given."""
+    inputs = "float[n, 2] a, float[n, 2] b, float[n, 2] c"
+    body = f"({inputs}) => (float[n, 2] y) {{ ab = Add(a, b) y = Add(ab, c) }}"
+    path = tmp_path / "m.ingot"
+    model = parser.parse_model(f'<ir_version: 9, opset_import: ["": 20]> sums {body}')
+    ingot.compile(model, targets="x86-64-v2").save(path)
+    array = np.zeros((3, 2), np.float32)
+    with CBundle(path) as loaded, ingot_runtime.load(path) as session:
+        for given in ("", "a", "b", "ca"):
+            with pytest.raises(ingot_runtime.InputError) as in_python:
+                session.run(dict.fromkeys(given, array))
+            with CBundle(path) as fresh, pytest.raises(LoaderError) as in_c:
+                fresh.run(dict.fromkeys(given, array))
+            wanted, got = in_python.value, in_c.value
+            assert (got.verdict.what, got.verdict.where) == (wanted.what, wanted.where)
+            assert (got.why, got.todo) == (wanted.why, wanted.do)
+        assert loaded.run(dict.fromkeys("abc", array))["y"].shape == (3, 2)
 
 
 def test_options_are_checked(bundle: Path) -> None:

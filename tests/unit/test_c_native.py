@@ -232,7 +232,7 @@ def test_program_is_a_bundle(program: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 1, "it has a size that only you know"),
+        ([], 1, "only you know its sizes"),
         (["--shape", "x=3x4", "--inputs", "/none"], 1, "cannot read inputs from '/none'"),
         (["--thread", "2"], 1, "unrecognized arguments: --thread"),
         (["--threads", "0"], 1, "bad number of threads"),

@@ -120,7 +120,7 @@ def test_special_values_pass_through(folder: Path) -> None:
     [
         (
             {},
-            "missing input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got nothing\n  do: give it",
+            "missing input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got nothing\n  do: give all inputs",
         ),
         (
             {"x": rows(4), "z": 1},

@@ -287,9 +287,7 @@ def _missing(
     names = ", ".join(repr(tensor.name) for tensor in absent)
     where = f"input{'s' if len(absent) > 1 else ''} {names}"
     why = f"expected {', '.join(describe(tensor, plan) for tensor in absent)}, got nothing"
-    return InputError(
-        f"missing {where}", where, why, "give it" if len(absent) == 1 else "give them"
-    )
+    return InputError(f"missing {where}", where, why, "give all inputs")
 
 
 def default_of(tensor: TensorPlan, plan: BundlePlan) -> "Array":
