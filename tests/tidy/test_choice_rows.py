@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.tidy.source import ROOT
@@ -95,13 +95,17 @@ def schema(row: ChoiceRow, *, is_record: bool, value: object) -> dict[str, Any]:
     return {"description": says, **({"enum": words} if words else {"type": "boolean"})}
 
 
-def with_choices(node: Any) -> Any:
+def with_choices(node: object) -> Any:
     """A schema whose objects that describe a choice describe all of them."""
     if isinstance(node, list):
-        return [with_choices(each) for each in node]
+        return [with_choices(each) for each in cast("list[object]", node)]
     if not isinstance(node, dict):
         return node
-    node = {name: with_choices(each) for name, each in node.items()}
+    described = cast("dict[str, Any]", node)
+    return _with_choices({name: with_choices(each) for name, each in described.items()})
+
+
+def _with_choices(node: dict[str, Any]) -> dict[str, Any]:
     if {"strip", "planner"} <= node.get("properties", {}).keys():
         is_record = "output" not in node["properties"]
         made = {

@@ -6,7 +6,7 @@ printing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ingot_build_rules.project.model import (
     BundleSpec,
@@ -75,7 +75,7 @@ def _export(spec: ExportSpec) -> dict[str, Any]:
 def _as_json(field: str, value: Any) -> Any:
     if field == "shapes":
         return [dict(profile) for profile in value]
-    return list(value) if isinstance(value, tuple) else value
+    return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _test(spec: TestSpec) -> dict[str, Any]:

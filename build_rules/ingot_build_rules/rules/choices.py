@@ -9,7 +9,7 @@ completions whenever a key is pressed.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, TypedDict, cast
+from typing import Annotated, NamedTuple, TypedDict
 
 from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SPEED
 from ingot_compiler.ir.precision import F32, PRECISIONS
@@ -116,7 +116,7 @@ class ChoiceKeywords(TypedDict, total=False):
 
 
 ROWS: dict[str, ChoiceRow] = {
-    field: cast("Any", hint).__metadata__[0] for field, hint in Choices.__annotations__.items()
+    field: hint.__metadata__[0] for field, hint in Choices.__annotations__.items()
 }
 """By field."""
 DEFAULTS = Choices()

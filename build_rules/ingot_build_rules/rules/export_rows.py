@@ -9,7 +9,7 @@ since a shell asks for completions whenever a key is pressed.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 KeyType = Literal["text", "texts", "count", "flag", "shapes"]
 Profiles = tuple[tuple[tuple[str, str], ...], ...]
@@ -220,7 +220,7 @@ class ExportKeywords(TypedDict, total=False):
 
 
 FIELD_ROWS: dict[str, FieldRow] = {
-    field: cast("Any", hint).__metadata__[0] for field, hint in ExportFields.__annotations__.items()
+    field: hint.__metadata__[0] for field, hint in ExportFields.__annotations__.items()
 }
 """By field."""
 NOTHING_SAID = ExportFields()
