@@ -26,15 +26,16 @@ class SharedFiles(BuildHookInterface):
         """Write them; an editable installation has none, since pages would not follow the code."""
         if version == "editable":
             return
-        sys.path.insert(0, os.path.join(self.root, "build_rules"))
+        sys.path[:0] = [os.path.join(self.root, name) for name in ("build_rules", "compiler")]
         try:
             from ingot_build_rules.cli.completion import script
             from ingot_build_rules.cli.manual_page import all_pages
+
+            pages = all_pages(self.metadata.version)
+            texts = {f"share/man/man1/{name}": text for name, text in pages.items()}
+            texts |= {path: script(shell) for shell, path in _SCRIPTS.items()}
         finally:
-            del sys.path[0]
-        pages = all_pages(self.metadata.version)
-        texts = {f"share/man/man1/{name}": text for name, text in pages.items()}
-        texts |= {path: script(shell) for shell, path in _SCRIPTS.items()}
+            del sys.path[:2]
         self._folder = tempfile.TemporaryDirectory(prefix="ingot-share-")
         for number, (place, text) in enumerate(texts.items()):
             path = os.path.join(self._folder.name, str(number))
