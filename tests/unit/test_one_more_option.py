@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
+import pytest
 from tests.tidy.source import ROOT
 
+import ingot
 from ingot_build_rules.rules.choices import ROWS, ChoiceKeywords, Choices
 
 KEYWORDS = "class ChoiceKeywords(TypedDict, total=False):"
@@ -57,6 +59,20 @@ def test_keywords_are_the_fields() -> None:
     """Those of Python have the names and types of the rows."""
     assert get_type_hints(ChoiceKeywords) == get_type_hints(Choices)
     assert list(ROWS) == list(Choices._fields)
+
+
+def test_keywords_that_nobody_takes() -> None:
+    """Python's own refusal, at the call."""
+    project: Any = ingot.Project(".")
+    functions: list[tuple[Any, tuple[str, ...], str]] = [
+        (ingot.compile, ("m.onnx",), "swift"),
+        (project.bundle, ("a", "a"), "swift"),
+        (project.export, ("a", "a", "library", "dist"), "swift"),
+        (project.export, ("a", "a", "module-archive", "dist"), "also"),
+    ]
+    for function, arguments, name in functions:
+        with pytest.raises(TypeError, match=f"got an unexpected keyword argument '{name}'"):
+            function(*arguments, **{name: True})
 
 
 def test_an_option_is_a_row(tmp_path: Path) -> None:

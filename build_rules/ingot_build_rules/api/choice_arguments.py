@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, ChoiceRow
+from ingot_build_rules.rules.choices import DEFAULTS, ROWS, ChoiceRow, require_keywords
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -35,10 +35,7 @@ def names_choices(function: Callable[P, Result]) -> Callable[P, Result]:
 
     @functools.wraps(function)
     def checked(*arguments: P.args, **named: P.kwargs) -> Result:
-        unknown = named.keys() - signature.parameters.keys()
-        if unknown:
-            name = function.__name__
-            raise TypeError(f"{name}() got an unexpected keyword argument {min(unknown)!r}")
+        require_keywords(function.__name__, named, signature.parameters)
         return function(*arguments, **named)
 
     lines = "".join(f"        {field}: {_said(row)}.\n" for field, row in ROWS.items())

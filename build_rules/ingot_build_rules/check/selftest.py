@@ -120,10 +120,8 @@ def _section(compiled: CompiledModel, number: int, count: int) -> bytes:
 def _call(compiled: CompiledModel, graph: Graph, number: int, count: int) -> _Call:
     """The first inputs of which the interpreter can compute something, in shapes that rounding
     does not decide."""
-    rounded, why = (
-        compiled.options.choices.precision == BF16,
-        "every size leaves nothing to compute",
-    )
+    rounded = compiled.options.choices.precision == BF16
+    why = "every size leaves nothing to compute"
     for attempt in range(_TRIES_MAX):
         for _, given in islice(generated_inputs(graph, number + attempt * count), _TRIES_MAX):
             try:

@@ -8,7 +8,7 @@ To add one, write a field and its keyword here, and read it. Named tuples, since
 completions whenever a key is pressed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, NamedTuple, TypedDict
 
 from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SPEED
@@ -17,7 +17,7 @@ from ingot_compiler.ir.precision import F32, PRECISIONS
 FORBID, WARN, ALLOW = FALLBACKS = ("forbid", "warn", "allow")
 """What happens to a node that is placed on a device that has no code for it: the model is refused,
 or the host runs it, and the user is told or not."""
-PROGRAM, GRAPH, PLACED, LOOPS = ("ingot-text", "graph", "placed", "loops")
+PROGRAM, PLACED, LOOPS = ("ingot-text", "placed", "loops")
 
 
 class ChoiceRow(NamedTuple):
@@ -125,6 +125,17 @@ DEFAULTS = Choices()
 def spelling(field: str) -> str:
     """Return what a field is called on the command line and in ``ingot.toml``."""
     return field.replace("_", "-")
+
+
+def require_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse keywords that a function does not take, as Python does where they are written out.
+
+    Raises:
+        TypeError: names one.
+    """
+    unknown = set(given) - set(known)
+    if unknown:
+        raise TypeError(f"{function}() got an unexpected keyword argument {min(unknown)!r}")
 
 
 def recorded(choices: Choices) -> dict[str, object]:

@@ -17,7 +17,7 @@ from ingot_build_rules.project.model import FILE_NAME, ProjectModel
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
-from ingot_build_rules.rules.choices import ChoiceKeywords, spelling
+from ingot_build_rules.rules.choices import ChoiceKeywords, require_keywords, spelling
 from ingot_build_rules.rules.export_rows import FIELD_ROWS, ExportKeywords
 from ingot_build_rules.workspace.project_files import (
     find_project,
@@ -123,6 +123,7 @@ class DeclaredProject:
         **choices: Unpack[ChoiceKeywords],
     ) -> None:
         """Declare a bundle of one model; ``shape`` takes the place of the model's."""
+        require_keywords("bundle", choices, ChoiceKeywords.__annotations__)
         values: Tree = {"model": model, "targets": targets, "planner": planner, "tuning": tuning}
         files = {"output": output, "devices": devices, "place": place, "pools": pools}
         more = {"shape": shape, "other-shapes": other_shapes, "plugins": plugins, "ops": ops}
@@ -140,6 +141,7 @@ class DeclaredProject:
         """Declare what a bundle is exported as: ``kind`` as an option of ``ingot export``, the rest
         as its other options; ``model_name`` is ``--name``. A release has ``selftest`` calls, and is
         signed with the private keys of ``sign``."""
+        require_keywords("export", fields, ExportKeywords.__annotations__)
         values: Tree = {"bundle": bundle, "kind": kind, "output": output}
         keys = {field: row.key for field, row in FIELD_ROWS.items()}
         said = {keys.get(field, field): value for field, value in fields.items()}
