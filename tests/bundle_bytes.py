@@ -1,5 +1,5 @@
-"""Command: ``python tests/bundle_bytes.py > before.txt``: a digest of every bundle of the model corpus,
-so that a change that must not change code can be compared with the state before it.
+"""Command: ``python tests/bundle_bytes.py > before.txt``: a digest of every bundle of the model
+corpus, so that a change that must not change code can be compared with the state before it.
 
 In: models, and seeds of the fuzzer. Out: one line ``DIGEST MODEL FORM`` each, sorted; a refusal is
 digested by its text. Not done here: comparing (``diff``), running (``tests/fuzz``, ``tests/models``).
@@ -12,6 +12,7 @@ import contextlib
 import fnmatch
 import hashlib
 import io
+import json
 import os
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from tests.conformance.workers import Result, run_forked  # noqa: E402
 from tests.fuzz.generate import generate  # noqa: E402
 from tests.fuzz.program import to_model  # noqa: E402
 
+from ingot_artifacts.inspect.describe import describe_bundle  # noqa: E402
 from ingot_build_rules.cli.main import main as ingot  # noqa: E402
 from ingot_compiler.ir.errors import UnsupportedError  # noqa: E402
 from ingot_runtime.ingot_error import IngotError  # noqa: E402
@@ -49,9 +51,16 @@ def _digest(model: str, form: str) -> str:
                 compile_quickly(content, path, (form,))
             else:
                 compile_quickly(content, path, device=form)
-            return _digest_of_files([path])
+            return _digest_of_bundle(path)
         except (UnsupportedError, IngotError) as error:
             return _refusal(str(error), folder)
+
+
+def _digest_of_bundle(path: str) -> str:
+    """Of all sections but the lock, which has the digests of the stages: their forms may change."""
+    sections = describe_bundle(path)["sections"]
+    kept = [section for section in sections if section["kind"] != "lock"]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def _refusal(text: str, folder: str) -> str:
@@ -100,7 +109,9 @@ def main(arguments: Sequence[str]) -> int:
     """Print the digests."""
     forms = (*TARGETS, *DEVICES, *EXPORTS)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", default="*", metavar="GLOB", help="of the corpus: */static.onnx")
+    parser.add_argument(
+        "--models", default="*", metavar="GLOB", help="of the corpus: */static.onnx"
+    )
     parser.add_argument("--model", action="append", default=[], help="a further .onnx file")
     parser.add_argument("--forms", default="*", metavar="GLOB", help=f"of {', '.join(forms)}")
     parser.add_argument("--seeds", type=int, default=400, help="programs of the fuzzer")
@@ -116,7 +127,11 @@ def main(arguments: Sequence[str]) -> int:
     ]
     first, end = options.first_seed, options.first_seed + options.seeds
     models = [
-        *(path for path in corpus if fnmatch.fnmatch(os.path.relpath(path, folder), options.models)),
+        *(
+            path
+            for path in corpus
+            if fnmatch.fnmatch(os.path.relpath(path, folder), options.models)
+        ),
         *options.model,
         *(f"seed:{seed}" for seed in range(first, end, BATCH)),
     ]

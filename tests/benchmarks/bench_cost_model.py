@@ -26,14 +26,18 @@ from tests.unit.lowering_harness import normal
 import ingot
 from ingot_build_rules.compilation.tuning_file import tuning_text
 from ingot_build_rules.view.tune_methods import TunedLayer, tune_methods
-from ingot_compiler.backends.host.choose_winograd import (
-    WinogradFacts,
+from ingot_compiler.backends.host.products.algorithm import ProductFacts, Wishes
+from ingot_compiler.backends.host.products.tuned import DIRECT, WINOGRAD, WINOGRAD_TILES
+from ingot_compiler.backends.host.products.winograd_cost import (
     direct_cycles,
     winograd_cycles,
 )
-from ingot_compiler.backends.host.conv_methods import DIRECT, WINOGRAD, WINOGRAD_TILES
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.optimize_for import SPEED
+from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.types import TensorType
 
 ROUNDS = 40
@@ -88,9 +92,14 @@ def predictions(channels: int, size: int, target: Target) -> Mapping[str, float]
     """Cycles by method."""
     image = TensorType("f32", (1, channels, size, size))
     weights = TensorType("f32", (channels, channels, 3, 3))
-    facts = WinogradFacts(image, weights, image, is_dense=False, allows_wide=True)
+    pads, ones = (1, 1), (1, 1)
+    table: dict[str, Attribute] = {
+        "pads_before": pads, "pads_after": pads, "strides": ones, "dilations": ones, "groups": 1,
+    }  # fmt: skip
+    conv = Node("conv", (0, 1), (2,), make_attributes(table))
+    facts = ProductFacts(conv, image, weights, image, has_constant_weights=True)
     cycles = {name: winograd_cycles(shape, facts, target) for name, shape in TILES.items()}
-    return {DIRECT: direct_cycles(facts, target), **cycles}
+    return {DIRECT: direct_cycles(facts, Wishes(FAST, SPEED), target), **cycles}
 
 
 def rows(channels: int, size: int, target: Target, cycle_seconds: float) -> Iterator[Row]:

@@ -20,7 +20,7 @@ from tests.unit.test_models import DYNAMIC, STATIC, Cases
 import ingot
 from ingot_artifacts.bundle.write import write_bundle
 
-WAYS = 6  # threads and executor: 3; before and behind a fence
+ALGORITHMS = 6  # threads and executor: 3; before and behind a fence
 QUICK_MODELS = ("resnet", "lstm")
 QUICK_CONTROL_FLOW = ("early exit", "a scan along other axes and backwards")
 
@@ -38,7 +38,7 @@ def require_inside(bundle: Path, feeds: Sequence[Mapping[str, Array]]) -> None:
         "fenced_runs", str(bundle), str(bundle.with_suffix(".npz")), seconds=1800
     )
     assert {end: cases for end, cases in ends.items() if end != "right"} == {}
-    assert len(ends["right"]) == WAYS
+    assert len(ends["right"]) == ALGORITHMS
 
 
 def check_model(name: str, folder: Path, *, dynamic: bool) -> None:

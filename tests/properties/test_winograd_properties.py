@@ -10,7 +10,7 @@ from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import Builder, compile_graph, f32, normal, run_compiled
 from tests.unit.test_winograd import WIDE
 
-from ingot_compiler.backends.host.conv_methods import WINOGRAD
+from ingot_compiler.backends.host.products.tuned import WINOGRAD
 from ingot_compiler.ir.precision import FAST
 
 ERROR_MAX = 3e-5  # of the largest result, by the root mean square of all

@@ -81,6 +81,11 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "turns")),
     Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
     Registry(
+        "compiler/ingot_compiler/backends/host/products",
+        "compiler/ingot_compiler/backends/host/products/choose.py",
+        ("algorithm", "dense_values", "facts", "parts", "rounded", "strassen", "taps_inside", "tuned", "winograd_cost"),
+    ),
+    Registry(
         "compiler/ingot_compiler/memory/planners",
         "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing", "smallest_plan"),

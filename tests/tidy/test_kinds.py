@@ -4,12 +4,16 @@ methods."""
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
 from tests.tidy.source import ROOT
 
 from ingot_compiler.backends.host.kinds import KINDS
+from ingot_compiler.backends.host.products.choose import ALGORITHMS
+from ingot_compiler.backends.host.products.tuned import METHODS
+from ingot_compiler.lowering.method import Method
 
 COMPILER = ROOT / "compiler" / "ingot_compiler"
 OWNER = COMPILER / "lowering" / "fusion" / "fuser.py"
@@ -92,3 +96,22 @@ def test_what_counts_as_asking_for_a_kind() -> None:
             'a = deferred.kind in ("conv", "pool")\nb = group.kind == "rows"\nc = spec.kind == "input"'
         )
     ) == ["conv", "pool", "rows"]
+
+
+def test_methods_that_are_measured_are_those_of_convolutions() -> None:
+    """Every name that a tuning file may have is a kind of one of the algorithms."""
+    kinds = [kind.name for algorithm in ALGORITHMS["conv"] for kind in algorithm.kinds]
+    assert set(METHODS) <= set(kinds)
+
+
+def test_no_node_says_how_it_is_computed() -> None:
+    """Attributes of nodes are those of their op: a group has a method."""
+    said = {field.name for field in dataclasses.fields(Method)} - {"kind"}
+    folder = COMPILER / "backends"
+    found = {
+        f"{path.name}:{node.value}"
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in said
+    }
+    assert found == set()

@@ -17,6 +17,7 @@ REGISTRIES = {
     "backends/host/anchors.py": "what ops with tiles ask for",
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "backends/host/emit/value.py": "comparisons as instructions",
+    "backends/host/products/choose.py": "algorithms of products",
     "backends/host/main/arithmetic.py": "instructions of main",
     "frontend/known_arithmetic.py": "functions of known sizes",
     "ir/dims.py": "functions of sizes",

@@ -21,6 +21,7 @@ from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.backends.registry import BACKENDS, backend_of, parse_target
 from ingot_compiler.ir.errors import InternalError, UserError
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.method import Method
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 NAMES = ("kind", "tags", "loops_for")  # not hooks
@@ -129,7 +130,7 @@ def test_every_rule_that_loads_is_known() -> None:
 def test_a_kind_that_a_back_end_does_not_have_is_refused(backend: Backend) -> None:
     """Which kinds of kernels there are is known to the device's back end alone; a fused graph that
     names another is told so."""
-    group = Group("matmull", (), (), (), ())
+    group = Group(Method("matmull"), (), (), (), ())
     with pytest.raises(InternalError, match="no kind of kernel is called 'matmull'"):
         hook(backend, "lower_group")(group, "x86-64-v3")
 

@@ -34,6 +34,7 @@ from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.loops import BlockedProduct, Buffer, Local, LoopProgram, Store
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.views import dense_view
@@ -47,7 +48,7 @@ def digit_loops(count: int, parts: int) -> LoopProgram:
     """The loops that make digits of [ROWS, BLOCKS * BLOCK]."""
     kind = TensorType("f32", (ROWS, BLOCKS * BLOCK))
     a = Operand(0, kind, 0, dense_view(kind.shape, (0, 1)))
-    group = Group("matmul_blocks", (), (a,), (), ((0, kind),), 0, ())
+    group = Group(Method("matmul_blocks"), (), (a,), (), ((0, kind),), 0, ())
     digits = BlockDigits(a, BLOCK, parts, count)
     before, _ = with_operands(group, digits)
     return digit_program(before, digits)

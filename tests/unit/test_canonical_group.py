@@ -6,6 +6,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.canonical_group import canonical_group
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.views import dense_view
 
 _VECTOR = TensorType("f32", (8,))
@@ -19,7 +20,7 @@ def _layer(x: int, scale: int, product: int, result: int, buffers: tuple[int, in
     ]
     nodes = (Node("mul", (x, scale), (product,)), Node("add", (product, x), (result,)))
     types = tuple((value, _VECTOR) for value in sorted((x, scale, product, result)))
-    return Group("pointwise", nodes, tuple(operands[:2]), tuple(operands[2:]), types)
+    return Group(Method("pointwise"), nodes, tuple(operands[:2]), tuple(operands[2:]), types)
 
 
 def test_a_layer_whose_constant_comes_before_its_input_is_the_same_group() -> None:

@@ -35,6 +35,7 @@ from ingot_compiler.lowering.group_steps import (
 )
 from ingot_compiler.lowering.kinds import KINDS
 from ingot_compiler.lowering.lower import lower
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.memory.plan_memory import plan_memory
 
 KIND = TensorType("f32", (4,))
@@ -53,7 +54,7 @@ def group(read: int, written: int) -> Group:
     """A group from one buffer to another."""
     operand, result = (Operand(buffer, KIND, buffer, View((1,))) for buffer in (read, written))
     return Group(
-        "pointwise",
+        Method("pointwise"),
         (),
         (operand,),
         (result,),

@@ -7,10 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
+from ingot_compiler.backends.host.products.algorithm import ProductFacts, Wishes
+from ingot_compiler.backends.host.products.choose import choose_product
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.optimize_for import SPEED
+from ingot_compiler.ir.precision import F32
+from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.fusion.deferred import Deferred, join
@@ -21,9 +27,12 @@ from ingot_compiler.lowering.fusion.requirements import Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.kind import ResultLayout
 from ingot_compiler.lowering.kinds.reduce import REDUCE
+from ingot_compiler.lowering.method import Method, read_method
+from ingot_compiler.lowering.strassen import StrassenShape, StrassenTile
 from ingot_compiler.lowering.views import dense_view, transpose_view
 
 IMAGE = TensorType("f32", (1, 8, 4, 5))
@@ -142,26 +151,30 @@ def test_a_joined_tree_has_the_loops_of_its_anchor() -> None:
     leaf, other = (7, Stored(0, View(()))), (8, Stored(1, View(())))
     tree = join(5, [Deferred((3,), (leaf,), REDUCE, 3), Deferred((1,), (leaf, other))], [other])
     assert tree == Deferred((1, 3, 5), (leaf, other), REDUCE, 3)
-    assert join(5, [Deferred((1,), ())], [], (CUMSUM, 5)) == Deferred((1, 5), (), CUMSUM, 5)
+    assert join(5, [Deferred((1,), ())], [], (CUMSUM, 5, None)) == Deferred((1, 5), (), CUMSUM, 5)
 
 
-DEPTHWISE = ConvFacts(
+DEPTHWISE = ProductFacts(
+    conv_node((1, 1), (1, 1), groups=8),
     IMAGE,
     TensorType("f32", (8, 1, 3, 3)),
     IMAGE,
-    True,
-    dense_view(IMAGE.shape),
-    True,
-    False,
-    16,
-    False,
-    False,
+    has_constant_weights=True,
+    x_view=dense_view(IMAGE.shape),
+    becomes_output=True,
 )
+SSE, AVX, AVX512 = map(parse_target, ("x86-64-v2", "x86-64-v3", "x86-64-v4"))
 
 
-def kind_of(facts: ConvFacts, **more: int | tuple[int, ...]) -> str:
+def kind_of(
+    facts: ProductFacts,
+    target: KernelTarget = SSE,
+    **more: int | tuple[int, ...],
+) -> str:
     """The kind of a convolution with pads of 1 and eight groups."""
-    return conv_kind(conv_node((1, 1), (1, 1), **{"groups": 8, **more}), facts).name
+    facts = replace(facts, node=conv_node((1, 1), (1, 1), **{"groups": 8, **more}))
+    method = choose_product(facts, Wishes(F32, SPEED), target)
+    return method.kind if method else "conv"
 
 
 def test_the_kind_of_a_convolution() -> None:
@@ -173,17 +186,25 @@ def test_the_kind_of_a_convolution() -> None:
     assert kind_of(replace(DEPTHWISE, becomes_output=False)) == "depthwise"
     high = replace(DEPTHWISE, x=TensorType("f32", (1, 8, symbol("h"), 5)))
     assert kind_of(high) == "depthwise"
-    assert kind_of(replace(high, masks_loads=True)) == "depthwise_plane"
+    assert kind_of(high, AVX) == "depthwise_plane"
     assert kind_of(DEPTHWISE, strides=(1, 3)) == "depthwise"
-    assert kind_of(replace(DEPTHWISE, constant_weights=False)) == "conv"
+    assert kind_of(replace(DEPTHWISE, has_constant_weights=False)) == "conv"
     assert kind_of(replace(DEPTHWISE, x=TensorType("i32", IMAGE.shape))) == "conv"
     assert kind_of(replace(DEPTHWISE, weights=TensorType("f32", (16, 1, 3, 3)))) == "conv"
     full = replace(DEPTHWISE, weights=TensorType("f32", (8, 8, 3, 3)))
-    assert kind_of(full, groups=1) == "conv"
-    assert kind_of(replace(full, lanes=8), groups=1) == "conv_rows"
-    assert kind_of(replace(full, lanes=8, has_team=True), groups=1) == "conv"
-    assert kind_of(replace(full, lanes=8), groups=1, dilations=(6, 1)) == "conv"
-    assert kind_of(replace(full, lanes=8, becomes_output=False), groups=1) == "conv"
+    assert kind_of(full, AVX512, groups=1) == "conv"
+    assert kind_of(full, AVX, groups=1) == "conv_rows"
+    assert kind_of(full, TEAM_MACHINE, groups=1) == "conv"
+    assert kind_of(full, AVX, groups=1, dilations=(6, 1)) == "conv"
+    assert kind_of(replace(full, becomes_output=False), AVX, groups=1) == "conv"
+
+
+def test_a_method_reads_what_it_prints() -> None:
+    """Every field of one that has all of them, and of one that has none."""
+    shape = StrassenShape(24, 48, StrassenTile(2, 64), 20)
+    full = Method("conv", "panels", (8, symbol("n") + 1, 3), 2, True, (2, 4), shape, 3)
+    for method in (full, Method("conv")):
+        assert read_method(Reader("method", f"{method} anchor 0")) == method
 
 
 def sliced(size: str) -> tuple[FusionValues, Node, Node]:

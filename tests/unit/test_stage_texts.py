@@ -56,8 +56,8 @@ buffer b6: i64 x 1, input 1
 buffer b7: f32 x n, workspace
 buffer b8: f32 x n, workspace
 copy b0 to b1 @[2]  # 0
-kernel matmul on device 1 anchor 0 @[2] {  # 1
-  %4 = matmul(%2, %6) {packed=true} : f32[5, 3] @[2] on "acc"
+kernel matmul factor=panels on device 1 anchor 0 @[2] {  # 1
+  %4 = matmul(%2, %6) : f32[5, 3] @[2] on "acc"
   reads %2: f32[5, 4] in b1 at 0 strides [4, 1]
   reads %6: f32[1, 1, 4, 8] in b2 at 0 strides [32, 32, 8, 1]
   writes %4: f32[5, 3] in b3 at 0 strides [3, 1]

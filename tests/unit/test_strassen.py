@@ -17,8 +17,8 @@ from tests.unit.lowering_harness import (
     run_compiled,
 )
 
-from ingot_compiler.backends.host import choose_strassen
-from ingot_compiler.backends.host.choose_strassen import StrassenFacts, strassen_shape
+from ingot_compiler.backends.host.products import strassen as choose_strassen
+from ingot_compiler.backends.host.products.strassen import StrassenFacts, strassen_shape
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.precision import F32, FAST

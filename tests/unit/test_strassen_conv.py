@@ -25,7 +25,7 @@ from tests.unit.test_strassen import NUMPY_HALVES, WIDE, on_wide, rms_error
 import ingot
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.compilation.tuning_file import tuning_text
-from ingot_compiler.backends.host import choose_strassen
+from ingot_compiler.backends.host.products import strassen as choose_strassen
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import UserError

@@ -18,7 +18,7 @@ from tests.unit.end_to_end_harness import check_model, make_model, node, run_all
 
 import ingot
 from ingot_compiler.backends.host.convolution import ConvShape
-from ingot_compiler.backends.host.taps_inside import spans_inside
+from ingot_compiler.backends.host.products.taps_inside import spans_inside
 
 CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "far apart": ((2, 8, 15, 13), (20, 8, 3, 3), {"dilations": [6, 5], "pads": [6, 5, 6, 5]}),

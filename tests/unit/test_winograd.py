@@ -18,7 +18,7 @@ from tests.unit.lowering_harness import (
     run_compiled,
 )
 
-from ingot_compiler.backends.host.conv_methods import DIRECT, WINOGRAD
+from ingot_compiler.backends.host.products.tuned import DIRECT, WINOGRAD
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.winograd_tiles import WinogradShape
 from ingot_compiler.backends.host.winograd_weights import winograd_weights

@@ -83,7 +83,7 @@ def _tuned(subject: Measurement, arguments: argparse.Namespace) -> dict[str, Any
     """Measure one model and write its file; return what was found."""
     from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.compilation.tuning_file import tuning_text
-    from ingot_compiler.backends.host.conv_methods import METHODS
+    from ingot_compiler.backends.host.products.tuned import METHODS
 
     (target,) = subject.options.targets
     with tempfile.TemporaryDirectory(prefix="ingot-") as folder:

@@ -1,7 +1,7 @@
 """What ``--precision bf16`` asks of targets: an instruction for products of bf16.
 
 In: targets of the host, devices. Out: nothing, or UserError. Not done here: reading targets
-(``configure``), which products round (``backends.host.rounded_factors``).
+(``configure``), which products round (``backends.host.products.rounded``).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import cast
 
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.tuning_option import TuningOption
-from ingot_compiler.backends.host.conv_methods import METHODS
+from ingot_compiler.backends.host.products.tuned import METHODS
 from ingot_compiler.ir.errors import BuildError, UserError
 
 VERSION = 1

@@ -63,7 +63,8 @@ _MODULES = {
         "RegisterTile Transpose Winograd"
     ),
     "ingot_compiler.lowering.split_factors": "SplitFactors",
-    "ingot_compiler.lowering.strassen": "StrassenTile",
+    "ingot_compiler.lowering.method": "Method",
+    "ingot_compiler.lowering.strassen": "StrassenShape StrassenTile",
     "ingot_compiler.lowering.team": "Team",
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.device_costs": "DeviceCosts",

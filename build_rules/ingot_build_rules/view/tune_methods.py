@@ -14,7 +14,7 @@ from typing import Any
 
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
-from ingot_compiler.backends.host.conv_methods import METHODS
+from ingot_compiler.backends.host.products.tuned import METHODS
 from ingot_runtime.lazy_dataclass import dataclass
 
 _GAIN_MIN = 1.03

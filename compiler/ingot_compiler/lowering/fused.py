@@ -18,6 +18,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.method import Method
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -59,15 +60,15 @@ class Operand:
 class Group:
     """The operations of one kernel.
 
-    ``kind`` picks the lowering; ``nodes`` in order; ``operands`` are read, ``results`` written;
+    ``method`` says how its loops are computed; ``nodes`` in order; ``operands`` are read, ``results`` written;
     values between are never stored. ``types`` gives the type of every value that the nodes name.
     ``anchor`` indexes the node that decides the loops (contraction, reduction), -1 when all are
     elementwise. ``stop_reason``: why no later operation joined, where one was offered. ``plugin``:
-    the plug-in that has claimed the operations and lowers them, ``kind`` is its name for them; ""
+    the plug-in that has claimed the operations and lowers them, the method's kind is its name for them; ""
     where the device's back end does.
     """
 
-    kind: str
+    method: Method
     nodes: tuple[Node, ...]
     operands: tuple[Operand, ...]
     results: tuple[Operand, ...]
@@ -77,6 +78,11 @@ class Group:
     device: int = 0
     stop_reason: str = ""
     plugin: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of its kernel."""
+        return self.method.kind
 
     @property
     def fills_halo(self) -> bool:

@@ -15,13 +15,14 @@ from ingot_compiler.ir.read_terms import read_dim, read_type
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_compiler.lowering.method import read_method
 from ingot_runtime.lazy_dataclass import dataclass
 
 
 def read_group(reader: Reader, places: Places, path: Path) -> Group:
-    """``KIND of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the
+    """``METHOD of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the
     places of its nodes, which begin with ``path``, are added to ``places``."""
-    kind = reader.name("a kind of kernel")
+    method = read_method(reader)
     plugin = reader.name("a plug-in") if reader.accept("of") else ""
     device = read_device(reader)
     anchor = reader.integer() if reader.accept("anchor") else -1
@@ -35,7 +36,9 @@ def read_group(reader: Reader, places: Places, path: Path) -> Group:
     stop_reason = reader.string() if reader.accept("stop_reason") else ""
     reader.expect("}")
     types = tuple(sorted(values.types.items()))
-    return Group(kind, nodes, operands, results, types, anchor, source, device, stop_reason, plugin)
+    return Group(
+        method, nodes, operands, results, types, anchor, source, device, stop_reason, plugin
+    )
 
 
 def read_device(reader: Reader) -> int:

@@ -160,7 +160,7 @@ def _group(group: Group) -> Iterator[str]:
     and written."""
     anchor = f" anchor {group.anchor}" if group.anchor != -1 else ""
     plugin = f" of {group.plugin}" if group.plugin else ""
-    yield f"kernel {group.kind}{plugin}{_device(group.device)}{anchor}{_source(group.source)} {{"
+    yield f"kernel {group.method}{plugin}{_device(group.device)}{anchor}{_source(group.source)} {{"
     types = dict(group.types)
     lines: list[str] = []
     for node in group.nodes:

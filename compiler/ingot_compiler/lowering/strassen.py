@@ -1,12 +1,16 @@
 """A contraction by Strassen's algorithm: seven products of halves in the place of eight.
 
-In: numbers. Out: ``StrassenTile``, a part of a ``Contraction``. Not done here: the contraction
-(``loops``), when it is chosen (``backends.host.choose_strassen``), code
+In: numbers. Out: ``StrassenTile``, a part of a ``Contraction``, and ``StrassenShape``, which a
+``Method`` has. Not done here: the contraction (``loops``), when it is chosen (a back end), code
 (``backends.host.emit.kernels.strassen``).
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.ranges import least_above_zero
 from ingot_runtime.lazy_dataclass import dataclass
 
 Side = tuple[tuple[int, int], ...]
@@ -40,3 +44,37 @@ class StrassenTile:
 
     vectors: int
     depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrassenShape:
+    """Rows of a tile, and those of a unit, which has so many tiles below each other. ``rows_min``:
+    fewer rows, where their number is open, are faster without the algorithm."""
+
+    rows: int
+    block: int
+    tile: StrassenTile
+    rows_min: int
+
+    COUNT: ClassVar[int] = 5
+    """Of the numbers that say one."""
+
+    @property
+    def ints(self) -> tuple[int, ...]:
+        """As a list of numbers, which ``of`` reads."""
+        return self.rows, self.block, self.tile.vectors, self.tile.depth, self.rows_min
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a row of a tile."""
+        return 2 * self.tile.vectors
+
+    def serves_all(self, rows: Dim) -> bool:
+        """Whether no number of rows that a call may have is faster without the algorithm."""
+        return isinstance(rows, int) or least_above_zero(rows) >= self.rows_min
+
+    @classmethod
+    def of(cls, ints: tuple[int, ...]) -> StrassenShape:
+        """The shape that ``ints`` say."""
+        rows, block, vectors, depth, rows_min = ints
+        return cls(rows, block, StrassenTile(vectors, depth), rows_min)

@@ -14,6 +14,7 @@ from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import Apply, For, Let, LoopProgram, Statement
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.plugins.claim import Offer, OpClaim
 from ingot_compiler.plugins.compile_c import compile_c, image_object
 from ingot_compiler.plugins.extern_call import extern_call
@@ -102,7 +103,7 @@ def _dense(graph: Graph) -> Graph:
 
 def lower_by_host(group: Group, target: str, _: PluginSettings) -> LoweredGroup:
     """The loops that the host has for elementwise ops."""
-    return lower_group(replace(group, kind="pointwise"), target)
+    return lower_group(replace(group, method=Method("pointwise")), target)
 
 
 def compile_product(program: LoopProgram, target: str, _: PluginSettings) -> tuple[str, bytes]:

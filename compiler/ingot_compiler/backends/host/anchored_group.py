@@ -18,12 +18,13 @@ _BIAS = 2  # operand of conv
 
 
 class AnchoredGroup:
-    """``node`` is the anchor of ``group``, ``result`` the type of its result, ``buffers`` are the
+    """``node`` is the anchor of ``group``, ``method`` how it is computed, ``result`` the type of its result, ``buffers`` are the
     arguments of the kernel."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
         self.node = group.nodes[group.anchor]
+        self.method = group.method
         self.result = dict(group.types)[self.node.results[0]]
         self.buffers = GroupBuffers(group)
 
@@ -70,18 +71,14 @@ class AnchoredGroup:
     def _more_weights(self) -> int:
         """How many of the last operands are no bias, but the weights once more: transformed, what
         is added to their columns, or their lower parts and their greatest magnitude."""
-        return self.parts if self.parts > 1 else len({"tile", "addends"} & self.node.table.keys())
+        method = self.method
+        return method.parts if method.parts > 1 else bool(method.tile) + method.has_addends
 
     @property
     def factors(self) -> tuple[DType, DType]:
         """The element types that the anchor multiplies."""
         a, b = self.operand(0).type.dtype, self.operand(1).type.dtype
-        return ("bf16" if self.parts > 1 else a), b
-
-    @property
-    def parts(self) -> int:
-        """How many parts the factors of the anchor have."""
-        return self.node.integer("parts") if "parts" in self.node.table else 1
+        return ("bf16" if self.method.parts > 1 else a), b
 
     def _with_bias(self, wide: DType, space: Space) -> Value:
         """The sum and the bias, which is held in f32 where it is of f16 or bf16: one addition in

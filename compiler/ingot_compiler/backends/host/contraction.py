@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
-from ingot_compiler.backends.host.choose_strassen import StrassenShape
 from ingot_compiler.backends.host.float_parts import FloatParts
 from ingot_compiler.backends.host.matrix_tiles import matrix_tile
 from ingot_compiler.backends.host.strassen_scratch import scratch_of
@@ -50,6 +49,7 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.split_factors import SplitFactors
+from ingot_compiler.lowering.strassen import StrassenShape
 from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -297,7 +297,7 @@ def packed_panels(anchored: AnchoredGroup, product: Product, dtype: DType) -> Pa
     if not isinstance(b, Panels):
         return None
     taps = dim_product(tuple(extent for _, extent in product.taps))
-    addends = anchored.number(_ADDENDS) if "addends" in anchored.node.table else None
+    addends = anchored.number(_ADDENDS) if anchored.method.has_addends else None
     step = dim_mul(taps, _tap_step(product, b, width))
     return PackedPanels(width, step, b.together, addends)
 

@@ -29,10 +29,7 @@ from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.loop_anchors import packed_at_run_time
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.space import ceil_div
-
-_ROWS_MIN = 8  # of A, below which B is read in place
 
 
 def depthwise_weights(fuser: Fuser, node: Node, dtype: DType) -> Leaf:
@@ -103,17 +100,6 @@ def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
 
 
-def wants_panels(values: FusionValues, node: Node) -> bool:
-    """Whether a product's B of bytes, made at run time, is worth panels: one for each product, of
-    a depth that is known, that enough rows of A read."""
-    a, b = (values.type_of(operand) for operand in node.operands)
-    depth, rows = b.shape[-2], a.shape[-2]
-    if not {a.dtype, b.dtype} <= BYTES or not isinstance(depth, int):
-        return False
-    is_read_often = not isinstance(rows, int) or rows >= _ROWS_MIN
-    return is_read_often and b.shape[:-2] == values.type_of(node.results[0]).shape[:-2]
-
-
 def byte_panels_at_run_time(fuser: Fuser, b: int) -> Leaf:
     """[.., K, N] of bytes copied to panels in the workspace, zeros behind K and N."""
     width, together = panel_columns("i32"), rows_together(fuser.values.type_of(b).dtype)
@@ -169,12 +155,10 @@ def group_panels(fuser: Fuser, node: Node, b: int, dtype: DType) -> Leaf:
 
 
 def byte_matrix_panels(fuser: Fuser, node: Node) -> list[Leaf]:
-    """A constant matrix of bytes and what is added to its columns, for an f32 product; nothing
-    where it is none. Units that share memory bring it there in f32."""
+    """A constant matrix of bytes and what is added to its columns, for an f32 product."""
     values, device = fuser.values, fuser.values.device_of(node.results[0])
     found = packing.bytes_and_addends(values.expression(node.operands[1]))
-    if found is None or fuser.targets[device].team_units > 1:
-        return []
+    assert found, "the method reads bytes"
     numbers, addends = found
     columns = values.type_of(node.operands[1]).shape[1]
     assert isinstance(columns, int)

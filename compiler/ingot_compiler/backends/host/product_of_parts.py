@@ -24,7 +24,7 @@ def lower_parts(group: Group, target: KernelTarget, product: Product) -> Lowered
     anchored = AnchoredGroup(group)
     extents = dict(product.taps) | {"g": product.outer, "row": product.rows, "k": product.depth}
     first, count = span_of(product.a_index, extents)
-    *weights, greatest = (anchored.operand(at) for at in range(-anchored.parts, 0))
+    *weights, greatest = (anchored.operand(at) for at in range(-anchored.method.parts, 0))
     parts = FloatParts(anchored.operand(0), first, count, tuple(weights), greatest)
     groups = with_parts(group, parts)
     split, decide, multiply = groups

@@ -2,15 +2,18 @@
 they really make, for the predictions of ``--place auto``.
 
 In: a node and its setting. Out: a share of 1. Not done here: what the products take
-(``Backend.costs``), the choice between algorithms (``choose_winograd``).
+(``Backend.costs``), the choice between algorithms (``products``).
 """
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.choose_winograd import WinogradFacts, cycle_share
-from ingot_compiler.backends.host.dense_values import is_dense
+from ingot_compiler.backends.host.products.algorithm import ProductFacts, Wishes
+from ingot_compiler.backends.host.products.dense_values import is_dense
+from ingot_compiler.backends.host.products.winograd_cost import cycle_share
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.optimize_for import SPEED
+from ingot_compiler.ir.precision import F32
 from ingot_compiler.placement.op_work import Setting
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -37,5 +40,5 @@ def product_share(node: Node, setting: Setting) -> float:
         setting.graph.types[value] for value in (*node.operands[:2], *node.results)
     )
     dense = is_dense(_PlacedValues(setting), node.operands[0])
-    facts = WinogradFacts(x, weights, result, dense, allows_wide=False)
-    return cycle_share(node, facts, VECTOR_MACHINE)
+    facts = ProductFacts(node, x, weights, result, has_constant_weights=True, is_dense=dense)
+    return cycle_share(facts, Wishes(F32, SPEED), VECTOR_MACHINE)

@@ -39,6 +39,7 @@ from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.tuned_methods import TunedMethods
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -310,8 +311,9 @@ class Fuser:
         kind: Kind,
         leaves: Sequence[Leaf],
         parts: Sequence[Deferred] = (),
+        method: Method | None = None,
     ) -> None:
         """Make an op with loops of its own a deferred tree, ready to take elementwise followers;
-        ``node``: as its kernel reads it."""
+        ``node``: as its kernel reads it. ``method``: where its kind has several."""
         self.values.replace_node(index, node)
-        self._deferred[node.results[0]] = join(index, parts, leaves, (kind, index))
+        self._deferred[node.results[0]] = join(index, parts, leaves, (kind, index, method))

@@ -19,6 +19,7 @@ from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.method import Method
 
 
 def _operands(values: FusionValues, leaves: Iterable[Leaf]) -> dict[int, Operand]:
@@ -43,7 +44,7 @@ def group_of_tree(
     # A literal is shared by all who write it: the ops that use it are the ones to name.
     named_by = [node.source for node in nodes if node.op != "literal"] or [values.source_of(value)]
     return Group(
-        tree.kind.name,
+        tree.method or Method(tree.kind.name),
         nodes,
         tuple(operands.values()),
         (result,),
@@ -63,7 +64,9 @@ def group_of_halo(values: FusionValues, value: int, place: Stored, halo: Halo) -
     kind = values.type_of(value)
     result = Operand(value, kind, place.buffer, place.view)
     source, device = values.source_of(value), values.device_of(value)
-    return Group(FILL_HALO.name, (node,), (), (result,), ((value, kind),), 0, source, device)
+    return Group(
+        Method(FILL_HALO.name), (node,), (), (result,), ((value, kind),), 0, source, device
+    )
 
 
 def group_of_composite(
@@ -77,7 +80,7 @@ def group_of_composite(
     operands, stored = _operands(values, leaves), _operands(values, results)
     made = {item for node in nodes for item in node.results}
     return Group(
-        composite.text("name"),
+        Method(composite.text("name")),
         tuple(nodes),
         tuple(operands.values()),
         tuple(stored.values()),
@@ -101,7 +104,7 @@ def group_of_results(
     types = tuple((item, values.type_of(item)) for item in sorted({*operands, *stored}))
     device = values.device_of(node.results[0])
     return Group(
-        kind.name,
+        Method(kind.name),
         (node,),
         tuple(operands.values()),
         tuple(stored.values()),

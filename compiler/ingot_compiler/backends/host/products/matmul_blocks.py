@@ -12,6 +12,7 @@ from ingot_compiler.backends.host.block_digits import (
     digit_program,
     with_operands,
 )
+from ingot_compiler.backends.host.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
@@ -23,6 +24,7 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import BlockedProduct, Local, LoopProgram
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import flat_offset
 
@@ -34,9 +36,10 @@ _BLOCK_MAX = 256  # numbers whose sums of digits fit 32 bits when they are joine
 def lower_matmul_blocks(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch; one before it that makes bytes of A where the processor multiplies bytes or the
     model rounds A to them."""
+    del target
     anchored = AnchoredGroup(group)
     block, bits = anchored.node.integer("block"), anchored.node.integer("bits")
-    count = digit_count(anchored.node, target)
+    count = anchored.method.digits
     if not count:
         return one_launch(_program(group, None))
     digits = BlockDigits(anchored.operand(0), block, 8 // bits, count)
@@ -89,4 +92,10 @@ def blocked_product(anchored: AnchoredGroup, bytes_of_a: BlockDigits | None) -> 
     )  # fmt: skip
 
 
-MATMUL_BLOCKS = Kind("matmul_blocks", lower_matmul_blocks, ResultLayout.ROW_MAJOR)
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
+    del wishes
+    return Method(_NAME, PANELS, digits=digit_count(facts.node, target))
+
+
+_NAME = "matmul_blocks"
+MATMUL_BLOCKS = Algorithm((Kind(_NAME, lower_matmul_blocks, ResultLayout.ROW_MAJOR),), _offer)

@@ -2,7 +2,8 @@
 and a model of cost.
 
 In: facts of a convolution, perhaps the method that was measured to be best. Out: a
-``WinogradShape``, or None for a direct one. Not done here: blocks (``winograd_tiles``), code.
+``WinogradShape``, or None for a direct one. Not done here: the offer (``winograd``), blocks
+(``winograd_tiles``), code.
 
 Errors against float64, relative to those of one chain of multiply-adds, were measured (decision 34
 has the tables): a tile is allowed from the channels on with which that is at most 0.95.
@@ -13,7 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.conv_methods import DIRECT
+from ingot_compiler.backends.host.products.algorithm import ProductFacts, Wishes
+from ingot_compiler.backends.host.products.parts import speed_of_parts
+from ingot_compiler.backends.host.products.tuned import DIRECT
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.backends.host.winograd_tiles import (
     TAPS,
@@ -26,6 +29,7 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import nodes_text
+from ingot_compiler.ir.precision import BF16, LOOSE
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -66,49 +70,38 @@ _LANES_MIN = 8  # measured on no other targets
 _PRODUCT_CYCLES = 1.12
 _INPUT_CYCLES, _OUTPUT_CYCLES = 3.5, 2.75
 _WEIGHT_BYTE_CYCLES = 0.05
+_PAIR_SPEED = 2.0  # of a direct convolution that multiplies bf16 two at a time
 _GAIN_MIN = 1.1  # below it the larger weights are not worth their bytes
 
 
-@dataclass(frozen=True, slots=True)
-class WinogradFacts:
-    """Types of a convolution; ``is_dense``: few of its inputs can be zero; ``allows_wide``: the
-    user lets errors grow; ``direct_speed``: a direct one takes so many times less time than one by
-    multiply-adds of f32."""
-
-    x: TensorType
-    weights: TensorType
-    result: TensorType
-    is_dense: bool
-    allows_wide: bool
-    direct_speed: float = 1.0
-
-
-def cycle_share(node: Node, facts: WinogradFacts, target: KernelTarget) -> float:
+def cycle_share(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> float:
     """The cycles that a convolution takes, divided by those of a direct one."""
-    shape = fastest_shape(allowed_shapes(node, facts, target), facts, target)
-    return winograd_cycles(shape, facts, target) / direct_cycles(facts, target) if shape else 1.0
+    shape = fastest_shape(allowed_shapes(facts, wishes, target), facts, wishes, target)
+    if shape is None:
+        return 1.0
+    return winograd_cycles(shape, facts, target) / direct_cycles(facts, wishes, target)
 
 
 def allowed_shapes(
-    node: Node, facts: WinogradFacts, target: KernelTarget
+    facts: ProductFacts, wishes: Wishes, target: KernelTarget
 ) -> tuple[WinogradShape, ...]:
     """The tiles that are precise enough; none where the convolution has another form than the
     algorithm is for."""
-    if not _fits(node, facts) or target.f32_lanes < _LANES_MIN or not target.has_fma:
+    if not _fits(facts) or target.f32_lanes < _LANES_MIN or not target.has_fma:
         return ()
-    return _precise_shapes(facts)
+    return _precise_shapes(facts, wishes)
 
 
 def fastest_shape(
-    allowed: Sequence[WinogradShape], facts: WinogradFacts, target: KernelTarget
+    allowed: Sequence[WinogradShape], facts: ProductFacts, wishes: Wishes, target: KernelTarget
 ) -> WinogradShape | None:
     """The tiles that cost least; None where a direct convolution costs less, or where units come in
     teams: the algorithm has scratch, of which a GPU has few places, and no team."""
     if not allowed or target.team_units > 1:
         return None
     best = min(allowed, key=lambda shape: winograd_cycles(shape, facts, target))
-    is_faster = _GAIN_MIN * winograd_cycles(best, facts, target) < direct_cycles(facts, target)
-    return best if is_faster else None
+    direct = direct_cycles(facts, wishes, target)
+    return best if _GAIN_MIN * winograd_cycles(best, facts, target) < direct else None
 
 
 def shape_of_method(
@@ -138,13 +131,13 @@ def method_names(allowed: Sequence[WinogradShape]) -> list[str]:
     return [DIRECT, *("winograd_{}x{}".format(*shape.tile) for shape in allowed)]
 
 
-def _precise_shapes(facts: WinogradFacts) -> tuple[WinogradShape, ...]:
+def _precise_shapes(facts: ProductFacts, wishes: Wishes) -> tuple[WinogradShape, ...]:
     """The tiles whose error is allowed."""
     channels, kernel = typical(facts.weights.shape[1]), _kernel(facts.weights)
     return tuple(
         WinogradShape(kernel, tiles.tile)
         for tiles in _tiles_of(kernel)
-        if channels >= _channels_min(tiles, facts)
+        if channels >= _channels_min(tiles, facts, wishes)
     )
 
 
@@ -164,19 +157,20 @@ def _tiles_of(kernel: tuple[int, int]) -> Sequence[_Tiles]:
     return _TILES_OF_MORE_TAPS if min(kernel) > TAPS else _TILES
 
 
-def _channels_min(tiles: _Tiles, facts: WinogradFacts) -> float:
+def _channels_min(tiles: _Tiles, facts: ProductFacts, wishes: Wishes) -> float:
     allowed = [tiles.of_any]
     if facts.is_dense:
         allowed.append(tiles.of_dense)
-    if facts.allows_wide:
+    if wishes.precision in LOOSE:
         allowed.append(tiles.where_loose)
     return min((least for least in allowed if least is not None), default=math.inf)
 
 
-def _fits(node: Node, facts: WinogradFacts) -> bool:
+def _fits(facts: ProductFacts) -> bool:
     """Whether it is a convolution of f32 with stride 1 and taps that fill blocks, whose channels
     fill vectors; those of groups, also the results'."""
-    x, weights, groups = facts.x, facts.weights, node.integer("groups")
+    node, x, weights = facts.node, facts.x, facts.weights
+    groups = node.integer("groups")
     ones = {*node.ints("strides"), *node.ints("dilations")} == {1}
     fills = _fill_vectors(weights.shape[1])
     if groups > 1:
@@ -198,7 +192,7 @@ def _has_taps(weights: TensorType) -> bool:
     return (set(taps) == {TAPS} or min(taps) > TAPS) and blocks <= _BLOCKS_MAX
 
 
-def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTarget) -> float:
+def winograd_cycles(shape: WinogradShape, facts: ProductFacts, target: KernelTarget) -> float:
     """Predict cycles, each as long as a multiply-add of a vector takes at the peak."""
     images, columns, *_ = facts.result.shape
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
@@ -215,7 +209,7 @@ def winograd_cycles(shape: WinogradShape, facts: WinogradFacts, target: KernelTa
     return shape.frequency_count * each
 
 
-def direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
+def direct_cycles(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> float:
     """The same for a direct convolution."""
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     pixels = typical(dim_product((facts.result.shape[0], *facts.result.shape[2:])))
@@ -223,10 +217,15 @@ def direct_cycles(facts: WinogradFacts, target: KernelTarget) -> float:
     weights_bytes = 4 * channels * lanes * vectors
     taps = typical(dim_product(facts.weights.shape[2:]))
     cycles = taps * (pixels * channels * vectors + weights_bytes * _WEIGHT_BYTE_CYCLES)
-    return cycles / facts.direct_speed
+    return cycles / _direct_speed(facts, wishes, target)
 
 
-def _column_vectors(facts: WinogradFacts, lanes: int) -> int:
+def _direct_speed(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> float:
+    """How many times less time a direct convolution takes than by multiply-adds of f32."""
+    return _PAIR_SPEED if wishes.precision == BF16 else speed_of_parts(facts, wishes, target)
+
+
+def _column_vectors(facts: ProductFacts, lanes: int) -> int:
     """Vectors of output channels, up to the ends of their panels."""
     columns, panel = facts.result.shape[1], panel_columns("f32")
     assert isinstance(columns, int)

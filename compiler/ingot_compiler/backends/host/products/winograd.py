@@ -1,13 +1,21 @@
 """Convolutions by Winograd's algorithm: fewer products of transformed tiles.
 
 In: a group anchored by ``conv`` whose last operand are transformed weights. Out: its loop program.
-Not done here: when the algorithm is chosen (``choose_winograd``), the transforms of weights
+Not done here: its precision and cost (``winograd_cost``), the transforms of weights
 (``winograd_weights``).
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
-from ingot_compiler.backends.host.conv_methods import WINOGRAD, WINOGRAD_TILES
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
+from ingot_compiler.backends.host.products.conv_few_channels import has_few_channels
+from ingot_compiler.backends.host.products.tuned import STRASSEN, WINOGRAD, WINOGRAD_TILES
+from ingot_compiler.backends.host.products.winograd_cost import (
+    allowed_shapes,
+    fastest_shape,
+    method_names,
+    shape_of_method,
+)
 from ingot_compiler.backends.host.winograd_tiles import (
     WinogradShape,
     choose_blocks,
@@ -16,11 +24,14 @@ from ingot_compiler.backends.host.winograd_tiles import (
     tile_count,
 )
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
+from ingot_compiler.ir.optimize_for import SIZE
+from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import LoopProgram, Winograd
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Space, ceil_div, point
 
 
@@ -29,8 +40,8 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
     transforms a block once for each group."""
     anchored = AnchoredGroup(group)
     x, result = anchored.operand(0), anchored.result.shape
-    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
-    shape = _shape(anchored, conv)
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
+    shape = shape_of_tile(anchored.method)
     channels, columns = conv.channels_per_group, result[1]
     extents = plane_of(result)
     assert isinstance(channels, int)
@@ -55,9 +66,9 @@ def lower_winograd(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(anchored.buffers, (statement,), extent, grain, scratch.size_bytes)
 
 
-def _shape(anchored: AnchoredGroup, conv: ConvShape) -> WinogradShape:
-    rows, columns = anchored.node.ints("tile")
-    taps = (1, *conv.kernel)[-2:]
+def shape_of_tile(method: Method) -> WinogradShape:
+    """The taps and the tile of a method of Winograd's algorithm."""
+    (rows, columns), taps = method.tile, (1, *ints(method.weight_shape[2:]))[-2:]
     return WinogradShape((taps[0], taps[1]), (rows, columns))
 
 
@@ -85,9 +96,30 @@ def _names(channel: str, rank: int) -> tuple[str, ...]:
     return ("image", channel, "y", "x") if rank == 4 else ("image", channel, "x")
 
 
-def _kind(name: str) -> Kind:
-    return Kind(name, one_kernel(lower_winograd), ResultLayout.CHANNELS_LAST)
+def offer_winograd(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    """The tiles that cost least, or those that are asked for; None where it is direct.
+
+    Raises:
+        UserError: somebody names tiles for it that are not precise enough.
+    """
+    is_fit = wishes.optimize != SIZE and facts.has_constant_weights
+    if not is_fit or has_few_channels(facts, wishes, target) or wishes.of_layer == STRASSEN:
+        return None
+    allowed, asked = allowed_shapes(facts, wishes, target), wishes.of_layer
+    if asked is None and wishes.of_all in method_names(allowed):
+        asked = wishes.of_all
+    if asked is None:
+        shape = fastest_shape(allowed, facts, wishes, target)
+    else:
+        shape = shape_of_method(facts.node, asked, allowed)
+    if shape is None:
+        return None
+    kind = WINOGRAD[WINOGRAD_TILES.index(shape.tile)]
+    return Method(kind, PANELS, facts.weights.shape, tile=shape.tile)
 
 
-WINOGRAD_KINDS = {tile: _kind(name) for tile, name in zip(WINOGRAD_TILES, WINOGRAD, strict=True)}
+BY_WINOGRAD = Algorithm(
+    tuple(Kind(name, one_kernel(lower_winograd), ResultLayout.CHANNELS_LAST) for name in WINOGRAD),
+    offer_winograd,
+)
 """By the results of a tile, (rows, columns)."""

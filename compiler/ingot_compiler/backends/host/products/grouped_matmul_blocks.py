@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.block_digits import BlockDigits, digit_program, with_operands
-from ingot_compiler.backends.host.kinds.matmul_blocks import blocked_product, digit_count
+from ingot_compiler.backends.host.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
+from ingot_compiler.backends.host.products.matmul_blocks import blocked_product, digit_count
 from ingot_compiler.backends.host.rows_by_group import (
     RowsByGroup,
     before_products,
@@ -28,12 +29,14 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import For, LetIndex, Load, Local, LoopProgram
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 
 
 def lower_grouped_matmul_blocks(group: Group, target: KernelTarget) -> LoweredGroup:
     """A launch that orders the rows, one that copies them, perhaps one that makes bytes of them,
     the products."""
+    del target
     anchored = AnchoredGroup(group)
     a, groups, q = map(anchored.operand, range(3))
     panels = ceil_div(anchored.result.shape[1], panel_columns("f32"))
@@ -41,7 +44,7 @@ def lower_grouped_matmul_blocks(group: Group, target: KernelTarget) -> LoweredGr
     parts = [*before_products(group, rows), products_behind(group, rows)]
     programs = [order_program(parts[0], rows), copy_program(parts[1], rows)]
     between: tuple[Operand, ...] = rows.workspaces
-    digits, count = None, digit_count(anchored.node, target)
+    digits, count = None, anchored.method.digits
     if count:
         block, bits = anchored.node.integer("block"), anchored.node.integer("bits")
         digits = BlockDigits(rows.sorted_rows, block, 8 // bits, count, len(between))
@@ -83,6 +86,12 @@ def _program(group: Group, rows: RowsByGroup, digits: BlockDigits | None) -> Loo
     return finish_program(anchored.buffers, body, dim_mul(rows.group_count, panels), grain)
 
 
-GROUPED_MATMUL_BLOCKS = Kind(
-    "grouped_matmul_blocks", lower_grouped_matmul_blocks, ResultLayout.ROW_MAJOR
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
+    del wishes
+    return Method(_NAME, PANELS, digits=digit_count(facts.node, target))
+
+
+_NAME = "grouped_matmul_blocks"
+GROUPED_MATMUL_BLOCKS = Algorithm(
+    (Kind(_NAME, lower_grouped_matmul_blocks, ResultLayout.ROW_MAJOR),), _offer
 )

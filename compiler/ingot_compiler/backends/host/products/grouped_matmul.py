@@ -20,6 +20,7 @@ from ingot_compiler.backends.host.contraction import (
     b_index,
     packed_panels,
 )
+from ingot_compiler.backends.host.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
 from ingot_compiler.backends.host.rows_by_group import (
     RowsByGroup,
     before_products,
@@ -46,6 +47,7 @@ from ingot_compiler.lowering.loops import (
     RegisterTile,
     Statement,
 )
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -96,7 +98,7 @@ def _product(anchored: AnchoredGroup) -> Product:
     a, b = anchored.operand(0), anchored.operand(1)
     rows, depth = a.type.shape
     columns = anchored.result.shape[1]
-    is_packed = "packed" in anchored.node.table
+    is_packed = anchored.method.factor == PANELS
     base = dim_add(b.view.offset, dim_mul(symbol("g"), dim_mul(depth, columns)))
     return Product(
         outer=b.type.shape[0],
@@ -148,4 +150,10 @@ class _Unit:
         return (LetIndex("to", Load(order, symbol("row"))), *stores)
 
 
-GROUPED_MATMUL = Kind("grouped_matmul", lower_grouped_matmul, ResultLayout.ROW_MAJOR)
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
+    del wishes, target
+    return Method(_NAME, PANELS if facts.has_constant_weights else "")
+
+
+_NAME = "grouped_matmul"
+GROUPED_MATMUL = Algorithm((Kind(_NAME, lower_grouped_matmul, ResultLayout.ROW_MAJOR),), _offer)

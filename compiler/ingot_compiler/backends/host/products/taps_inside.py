@@ -15,9 +15,7 @@ from math import prod
 
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul
-from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.fused import Operand
+from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape
 
@@ -26,22 +24,17 @@ _TOGETHER = 8  # pixels of a tile, about
 _OPEN_SIZE = 32  # of one that calls decide: what convolutions with large dilations are given
 
 
-def skips_taps(node: Node, conv: ConvShape, x: Operand, shape: Shape) -> bool:
-    """Whether so few taps are inside that looking for them is worth while."""
+def skips_taps(conv: ConvShape, x: TensorType, shape: Shape) -> bool:
+    """Whether so few taps are inside that looking for them is worth while, where weights are
+    packed."""
     open_sizes = (_OPEN_SIZE,) * len(conv.kernel), [_OPEN_SIZE // step for step in conv.strides]
     sizes = [
         size if isinstance(size, int) else usual
-        for size, usual in zip((*x.type.shape[2:], *shape[2:]), chain(*open_sizes), strict=True)
+        for size, usual in zip((*x.shape[2:], *shape[2:]), chain(*open_sizes), strict=True)
     ]
     pads = [pad for pad in conv.pads_before if isinstance(pad, int)]
     count = len(conv.kernel)
-    if (
-        conv.groups != 1
-        or x.type.dtype not in FLOATS
-        or "packed" not in node.table
-        or len(pads) < count
-        or 0 in sizes
-    ):
+    if conv.groups != 1 or x.dtype not in FLOATS or len(pads) < count or 0 in sizes:
         return False
     parts = [_part(conv, axis, sizes[axis], sizes[count + axis]) for axis in range(count)]
     return prod(parts) <= _PART_MAX

@@ -21,12 +21,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.products.algorithm import (
+    PANELS,
+    ProductFacts,
+    Wishes,
+    widens_bytes,
+)
+from ingot_compiler.backends.host.products.taps_inside import skips_taps
+from ingot_compiler.backends.host.products.tuned import DIRECT
+from ingot_compiler.backends.host.products.tuned import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.backends.host.strassen_scratch import scratch_of
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
-from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.ranges import least_above_zero
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
+from ingot_compiler.ir.optimize_for import SIZE
+from ingot_compiler.ir.precision import LOOSE
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.strassen import StrassenTile
+from ingot_compiler.lowering.method import Method
+from ingot_compiler.lowering.strassen import StrassenShape, StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
 
 STRASSEN = "matmul_strassen"
@@ -67,35 +79,47 @@ class StrassenFacts:
     run: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StrassenShape:
-    """Rows of a tile, and those of a unit, which has so many tiles below each other. ``rows_min``:
-    fewer rows, where their number is open, are faster without the algorithm."""
+def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    """Of a product by a matrix of weights."""
+    if not _is_plain(facts, wishes) or facts.weights.rank != 2:
+        return None
+    rows, (depth, columns) = dim_product(facts.x.shape[:-1]), facts.weights.shape
+    allows_more = wishes.precision in LOOSE
+    sizes = StrassenFacts(rows, depth, columns, facts.is_dense, allows_more)
+    shape = strassen_shape(sizes, target)
+    if shape is None:
+        return None
+    return Method(STRASSEN, PANELS, has_addends=widens_bytes(facts, target), strassen=shape)
 
-    rows: int
-    block: int
-    tile: StrassenTile
-    rows_min: int = _ROWS_MIN
 
-    @property
-    def ints(self) -> tuple[int, ...]:
-        """As an attribute of a node."""
-        return self.rows, self.block, self.tile.vectors, self.tile.depth, self.rows_min
+def offer_convolution(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    """Of a convolution that is one product of matrices, all of whose taps count."""
+    if wishes.of_layer not in (None, STRASSEN_OF_CONV) or wishes.of_all == DIRECT:
+        return None
+    image, node = facts.image, facts.node
+    if not _is_plain(facts, wishes) or image is None or node.integer("groups") != 1:
+        return None
+    conv = ConvShape.of(node, image, facts.weights.shape)
+    taps, run, _ = conv.reduction(image)
+    depth = dim_mul(dim_product(tuple(extent for _, extent in taps)), run)
+    if not isinstance(run, int) or len(taps) > 1 or image.view.strides[1] != 1:
+        return None
+    if skips_taps(conv, image.type, facts.result.shape):
+        return None
+    (images, columns, *plane), allows_more = facts.result.shape, wishes.precision in LOOSE
+    pixels = dim_product((images, *plane))
+    sizes = StrassenFacts(pixels, depth, columns, facts.is_dense, allows_more, run)
+    is_asked_for = STRASSEN_OF_CONV in (wishes.of_layer, wishes.of_all)
+    shape = strassen_shape(sizes, target, is_asked_for=is_asked_for)
+    if shape is None or not shape.serves_all(pixels):
+        return None
+    return Method(STRASSEN_OF_CONV, PANELS, facts.weights.shape, strassen=shape)
 
-    @property
-    def vectors(self) -> int:
-        """Vectors of a row of a tile."""
-        return 2 * self.tile.vectors
 
-    def serves_all(self, rows: Dim) -> bool:
-        """Whether no number of rows that a call may have is faster without the algorithm."""
-        return isinstance(rows, int) or least_above_zero(rows) >= self.rows_min
-
-    @classmethod
-    def of(cls, ints: tuple[int, ...]) -> StrassenShape:
-        """The shape that ``ints`` say."""
-        rows, block, vectors, depth, rows_min = ints
-        return cls(rows, block, StrassenTile(vectors, depth), rows_min)
+def _is_plain(facts: ProductFacts, wishes: Wishes) -> bool:
+    """Whether all is of f32, weights are known, and may take more bytes."""
+    dtypes = {each.dtype for each in (facts.x, facts.weights, facts.result)}
+    return wishes.optimize != SIZE and facts.has_constant_weights and dtypes == {"f32"}
 
 
 def strassen_shape(
@@ -166,7 +190,8 @@ def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[Strasse
             most = max(1, _SCRATCH_BYTES_MAX // scratch_of(high, depth).size_bytes)
             wanted = -(-_UNITS_WANTED * width // columns)
             blocks = min(tiles, max(wanted, -(-tiles // most)))
-            yield StrassenShape(high, high * -(-tiles // blocks), StrassenTile(vectors, block))
+            block_rows = high * -(-tiles // blocks)
+            yield StrassenShape(high, block_rows, StrassenTile(vectors, block), _ROWS_MIN)
 
 
 def _cycles(shape: StrassenShape, rows: int, depth: int, columns: int) -> float:

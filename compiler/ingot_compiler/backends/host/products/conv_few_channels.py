@@ -1,21 +1,27 @@
 """Convolutions to few channels: channels of the image, not of the result, in lanes.
 
-In: a group anchored by ``conv`` whose weights lie as [O, kernel.., C]. Out: its loop program. Not
-done here: when it is chosen (``few_channels``).
+In: a group anchored by ``conv`` whose weights lie as [O, kernel.., C]. Out: its loop program,
+and which convolutions run so. Not done here: the sums (``emit.kernels.along_depth``).
 """
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.products.algorithm import Algorithm, ProductFacts, Wishes
+from ingot_compiler.backends.host.tiles import lanes_of_rest, panel_columns
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.precision import F32, FAST
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.loops import Contraction, LoopProgram, RegisterTile
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import flat_offset
 
 _VECTORS = 4  # of pixels, in one unit
+_SUMMANDS_MIN = 128  # behind fewer, adding lanes takes as long as the products
+_LANES_SHARE_MAX = 0.75  # of the lanes that a result's channels fill
 
 
 def lower_few_channels(group: Group, target: KernelTarget) -> LoopProgram:
@@ -23,7 +29,7 @@ def lower_few_channels(group: Group, target: KernelTarget) -> LoopProgram:
     pixels, part of it)."""
     anchored = AnchoredGroup(group)
     x, shape = anchored.operand(0), anchored.result.shape
-    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
     taps, depth, tap_offset = conv.reduction(x)
     last, channels, pixels = len(shape) - 1, shape[1], shape[-1]
     assert isinstance(channels, int)
@@ -51,6 +57,31 @@ def lower_few_channels(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(anchored.buffers, (statement,), extent, grain)
 
 
-CONV_FEW_CHANNELS = Kind(
-    "conv_few_channels", one_kernel(lower_few_channels), ResultLayout.ROW_MAJOR
+def has_few_channels(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> bool:
+    """Whether a convolution of f32 is summed along the image's channels."""
+    own, channels, *kernel = facts.weights.shape
+    if not isinstance(own, int) or not isinstance(channels, int) or own >= target.f32_lanes:
+        return False
+    lanes, summands = lanes_of_rest(own, "f32", 1, target), dim_product((channels, *kernel))
+    return (
+        {each.dtype for each in (facts.x, facts.weights, facts.result)} == {"f32"}
+        and wishes.precision in (F32, FAST)
+        and target.team_units == 1
+        and facts.has_constant_weights
+        and facts.node.integer("groups") == 1
+        and channels % panel_columns("f32") == 0
+        and isinstance(summands, int)
+        and summands >= _SUMMANDS_MIN
+        and own <= _LANES_SHARE_MAX * lanes
+    )
+
+
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    serves = has_few_channels(facts, wishes, target)
+    return Method(_NAME, weight_shape=facts.weights.shape) if serves else None
+
+
+_NAME = "conv_few_channels"
+CONV_FEW_CHANNELS = Algorithm(
+    (Kind(_NAME, one_kernel(lower_few_channels), ResultLayout.ROW_MAJOR),), _offer
 )

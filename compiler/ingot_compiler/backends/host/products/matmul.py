@@ -4,11 +4,9 @@ In: a group anchored by ``matmul``. Out: its loop programs. Not done here: their
 (``contraction``).
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
-from ingot_compiler.backends.host.choose_strassen import STRASSEN, StrassenShape
 from ingot_compiler.backends.host.contraction import (
     Panels,
     PitchedRows,
@@ -16,15 +14,29 @@ from ingot_compiler.backends.host.contraction import (
     contraction_program,
 )
 from ingot_compiler.backends.host.product_of_parts import lower_parts
+from ingot_compiler.backends.host.products.algorithm import (
+    BYTE_PANELS,
+    PANELS,
+    Algorithm,
+    ProductFacts,
+    Wishes,
+    widens_bytes,
+)
+from ingot_compiler.backends.host.products.parts import PARTS_OF_MATRIX, parts_of_matrix
+from ingot_compiler.backends.host.products.rounded import BF16_OF_MATRIX, rounded_matrix
+from ingot_compiler.backends.host.products.strassen import STRASSEN, offer_matrix
 from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, LowerGroup, ResultLayout
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.views import Shape, flat_offset
 
+_PANEL_ROWS_MIN = 8  # of A, below which B is read in place
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
 
 
@@ -46,10 +58,11 @@ def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
 
 
 def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoweredGroup:
-    """One kernel whose node says which tiles; fewer rows than these gain from, where the number is
+    """One kernel whose method says which tiles; fewer rows than these gain from, where the number is
     open and may be so small, have the kernels of a direct product."""
     anchored = AnchoredGroup(group)
-    shape, product = StrassenShape.of(anchored.node.ints("strassen")), _product(anchored)
+    shape, product = anchored.method.strassen, _product(anchored)
+    assert shape
     kernel = one_launch(contraction_program(anchored, target, product, strassen=shape))
     if shape.serves_all(product.rows):
         return kernel
@@ -61,9 +74,9 @@ def _product(anchored: AnchoredGroup) -> Product:
     """A constant 2-D B makes one product of all rows; else one product per batch, of a B in panels
     or in rows."""
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
-    if "packed" in anchored.node.table:
+    if anchored.method.factor == PANELS:
         return _one_product(a, factors_together(*anchored.factors), shape)
-    if "panels" in anchored.node.table:
+    if anchored.method.factor == BYTE_PANELS:
         panels = Panels(factors_together(a.type.dtype, b.type.dtype))
         return _product_per_batch(a, panels, shape)
     rows = PitchedRows(_batch_offset(b, shape[:-2]), b.view.strides[-2])
@@ -111,13 +124,35 @@ def _batch_offset(operand: Operand, batch: Shape) -> Dim:
     return operand.view.offset + flat_offset(symbol("g"), batch, missing + strides)
 
 
-MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
-MATMUL_STRASSEN = Kind(STRASSEN, lower_matmul_strassen, ResultLayout.ROW_MAJOR)
+def wants_panels(facts: ProductFacts) -> bool:
+    """Whether a product's B of bytes, made at run time, is worth panels: one for each product, of
+    a depth that is known, that enough rows of A read."""
+    a, b = facts.x, facts.weights
+    depth, rows = b.shape[-2], a.shape[-2]
+    if not {a.dtype, b.dtype} <= BYTES or not isinstance(depth, int):
+        return False
+    is_read_often = not isinstance(rows, int) or rows >= _PANEL_ROWS_MIN
+    return is_read_often and b.shape[:-2] == facts.result.shape[:-2]
+
+
+def _direct(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
+    """A matrix that the compiler knows is in panels, and one of bytes that is read often."""
+    del wishes
+    if facts.has_constant_weights and facts.weights.rank == 2:
+        return Method("matmul", PANELS, has_addends=widens_bytes(facts, target))
+    return Method("matmul", BYTE_PANELS if wants_panels(facts) else "")
+
+
+def _kind(name: str, lower: LowerGroup) -> Kind:
+    return Kind(name, lower, ResultLayout.ROW_MAJOR)
+
+
+MATMUL = Algorithm((_kind("matmul", lower_matmul),), _direct)
+MATMUL_STRASSEN = Algorithm((_kind(STRASSEN, lower_matmul_strassen),), offer_matrix)
 """Seven products of halves for eight."""
-MATMUL_BF16 = Kind("matmul_bf16", lower_matmul, ResultLayout.ROW_MAJOR)
+MATMUL_BF16 = Algorithm((_kind(BF16_OF_MATRIX, lower_matmul),), rounded_matrix)
 """The same loops over factors in bf16: the name tells it."""
-MATMUL_PARTS: Mapping[int, Kind] = {
-    count: Kind(f"matmul_bf16x{products}", lower_matmul_parts, ResultLayout.ROW_MAJOR)
-    for count, products in ((2, 3), (3, 6))
-}
-"""By the number of parts of bf16 of a factor; the name tells how many products there are."""
+MATMUL_PARTS = Algorithm(
+    tuple(_kind(name, lower_matmul_parts) for name in PARTS_OF_MATRIX.values()), parts_of_matrix
+)
+"""Products of parts of bf16; the name tells how many there are."""

@@ -8,6 +8,7 @@ import math
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
+from ingot_compiler.backends.host.products.algorithm import Algorithm, ProductFacts, Wishes
 from ingot_compiler.backends.host.tiles import (
     BLOCK_CHAINS_MAX,
     choose_pixels,
@@ -16,12 +17,14 @@ from ingot_compiler.backends.host.tiles import (
 )
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Depthwise, LoopProgram
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape, flat_offset
 
@@ -34,7 +37,7 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     anchored = AnchoredGroup(group)
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     is_byte = x.type.dtype in BYTES
-    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
     pixels = choose_pixels(shape[-1], conv.kernel, target)
     if is_byte:
         pixels = min(pixels, _byte_pixels(conv.kernel))
@@ -105,4 +108,26 @@ def _weight_index(w: Operand, *, together: bool) -> Dim:
     return index
 
 
-DEPTHWISE = Kind("depthwise", one_kernel(lower_depthwise), ResultLayout.CHANNELS_LAST)
+def is_depthwise(facts: ProductFacts) -> bool:
+    """Whether a convolution has one input and one output channel per group, and weights known to
+    the build."""
+    groups, (channels, own) = facts.node.integer("groups"), facts.weights.shape[:2]
+    return groups != 1 and channels == groups and own == 1 and facts.has_constant_weights
+
+
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    """Of floats, or of bytes with no more taps than a block of code has room for."""
+    del wishes, target
+    if facts.x.dtype in BYTES:
+        serves = has_byte_blocks(facts.weights.shape[2:])
+    else:
+        serves = facts.x.dtype in FLOATS
+    if not serves or not is_depthwise(facts):
+        return None
+    return Method(_NAME, weight_shape=facts.weights.shape)
+
+
+_NAME = "depthwise"
+DEPTHWISE = Algorithm(
+    (Kind(_NAME, one_kernel(lower_depthwise), ResultLayout.CHANNELS_LAST),), _offer
+)

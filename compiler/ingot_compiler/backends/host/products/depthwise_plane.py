@@ -7,13 +7,16 @@ program. Not done here: images whose channels lie together (``depthwise``).
 
 from ingot_compiler.backends.host.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
-from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, choose_pixels
+from ingot_compiler.backends.host.products.algorithm import Algorithm, ProductFacts, Wishes
+from ingot_compiler.backends.host.products.depthwise import is_depthwise
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, MASKED_LOAD_BITS_MIN, choose_pixels
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import DepthwisePlane, LoopProgram
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape, flat_offset
 
@@ -21,11 +24,15 @@ _FREE_ROWS_BITS = 256  # below it a block is straight code, and therefore short
 _OPEN_ROWS_MAX = 7  # of rows whose number is not known: the last blocks overlap
 
 
+_STRIDE_MAX = 2  # pixels further apart share no vectors
+_RANKS = (3, 4)
+
+
 def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, channel); one spatial axis is a plane of one row."""
     anchored = AnchoredGroup(group)
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
-    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
     kernel, extents = _known_pair(conv.kernel), _pair(shape[2:])
     row_name, column_name = TAP_NAMES[:2]
     statement = DepthwisePlane(
@@ -83,4 +90,31 @@ def _known_pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[int, int]:
     return rows, pixels
 
 
-DEPTHWISE_PLANE = Kind("depthwise_plane", one_kernel(lower_depthwise_plane), ResultLayout.ROW_MAJOR)
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    del wishes
+    serves = is_depthwise(facts) and _stays_row_major(facts, target)
+    return Method(_NAME, weight_shape=facts.weights.shape) if serves else None
+
+
+def _stays_row_major(facts: ProductFacts, target: KernelTarget) -> bool:
+    """Whether a depthwise convolution runs on planes: the image lies row-major, the result becomes
+    an output, and every other pixel at most is skipped. Planes of unknown sizes need masks."""
+    node, x, view = facts.node, facts.x, facts.x_view
+    if view is None or x.rank not in _RANKS or x.dtype not in ("f32", "f64"):
+        return False
+    sizes = (*facts.weights.shape[2:], *node.dims("pads_before"))
+    if target.vector_bits < MASKED_LOAD_BITS_MIN:
+        sizes = (*sizes, *x.shape[2:], *facts.result.shape[2:])
+    dense = view.strides[-1] == 1 and x.shape[1] != 1
+    return (
+        all(isinstance(size, int) for size in sizes)
+        and dense
+        and node.ints("strides")[-1] <= _STRIDE_MAX
+        and facts.becomes_output
+    )
+
+
+_NAME = "depthwise_plane"
+DEPTHWISE_PLANE = Algorithm(
+    (Kind(_NAME, one_kernel(lower_depthwise_plane), ResultLayout.ROW_MAJOR),), _offer
+)

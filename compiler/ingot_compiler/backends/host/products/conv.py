@@ -5,12 +5,10 @@ In: a group anchored by ``conv``, channels-last, zero halo in the buffer. Out: i
 done here: its tiles and units (``contraction``), depthwise (``depthwise``).
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from ingot_compiler.backends.host.anchored_group import AnchoredGroup
-from ingot_compiler.backends.host.choose_strassen import StrassenShape
 from ingot_compiler.backends.host.contraction import (
     Panels,
     PitchedRows,
@@ -18,19 +16,25 @@ from ingot_compiler.backends.host.contraction import (
     TapSpans,
     contraction_program,
 )
-from ingot_compiler.backends.host.conv_methods import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.product_of_parts import lower_parts
+from ingot_compiler.backends.host.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
+from ingot_compiler.backends.host.products.parts import PARTS_OF_CONV, parts_of_convolution
+from ingot_compiler.backends.host.products.rounded import BF16_OF_CONV, rounded_convolution
+from ingot_compiler.backends.host.products.strassen import offer_convolution
+from ingot_compiler.backends.host.products.taps_inside import skips_taps, spans_inside
+from ingot_compiler.backends.host.products.tuned import DIRECT
+from ingot_compiler.backends.host.products.tuned import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.backends.host.row_pitch import may_share_address
-from ingot_compiler.backends.host.taps_inside import skips_taps, spans_inside
 from ingot_compiler.backends.host.tiles import factors_together, lanes_of, lanes_of_rest, sum_dtype
 from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind, LowerGroup, ResultLayout, one_kernel
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.views import Shape, flat_offset
 
 _SHORT_SUM_MAX = 64  # products
@@ -46,13 +50,10 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
 
 
 def lower_conv_strassen(group: Group, target: KernelTarget) -> LoopProgram:
-    """One product of all pixels, whose node says which tiles."""
+    """One product of all pixels, whose method says which tiles."""
     anchored = AnchoredGroup(group)
-    shape, product = (
-        StrassenShape.of(anchored.node.ints("strassen")),
-        _one_product(anchored, target),
-    )
-    return contraction_program(anchored, target, product, strassen=shape)
+    product = _one_product(anchored, target)
+    return contraction_program(anchored, target, product, strassen=anchored.method.strassen)
 
 
 def lower_conv_parts(group: Group, target: KernelTarget) -> LoweredGroup:
@@ -63,19 +64,19 @@ def lower_conv_parts(group: Group, target: KernelTarget) -> LoweredGroup:
 def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     # The shape as the graph has it: the operand is laid out anew.
-    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
     taps, depth, _ = conv.reduction(x)
-    together = factors_together(*anchored.factors)
-    if skips_taps(anchored.node, conv, x, shape):
+    together, is_packed = factors_together(*anchored.factors), anchored.method.factor == PANELS
+    if is_packed and skips_taps(conv, x.type, shape):
         names = [name for name, _ in taps]
         spans = partial(spans_inside, conv, x.type.shape, shape, names)
         return _rows_apart(conv, x, shape, together, spans)
-    if "packed" in anchored.node.table and _gains_rows(conv, x, shape, together, target):
+    if is_packed and _gains_rows(conv, x, shape, together, target):
         apart = _rows_apart(conv, x, shape, together)
         if isinstance(apart.a_index, int) or apart.a_index.size <= _INDEX_SIZE_MAX:
             return apart
     product = _one_product(anchored, target)
-    if "packed" in anchored.node.table:
+    if is_packed:
         return product
     pitch = w.view.strides[-2]
     first = w.view.offset + dim_mul(symbol("g"), w.view.strides[0])
@@ -87,7 +88,7 @@ def _product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
 def _one_product(anchored: AnchoredGroup, target: KernelTarget) -> Product:
     """A product of all pixels of all images, one for each group."""
     x, shape = anchored.operand(0), anchored.result.shape
-    conv = ConvShape.of(anchored.node, x, anchored.node.dims("weight_shape"))
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
     taps, depth, tap_offset = conv.reduction(x)
     together = factors_together(*anchored.factors)
     channels = dim_floordiv(shape[1], conv.groups)
@@ -152,13 +153,26 @@ def _rows_apart(
     )
 
 
-CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
-CONV_STRASSEN = Kind(STRASSEN_OF_CONV, one_kernel(lower_conv_strassen), ResultLayout.CHANNELS_LAST)
+def _direct(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
+    del wishes, target
+    factor = PANELS if facts.has_constant_weights else ""
+    return Method(DIRECT, factor, facts.weights.shape)
+
+
+def _kind(name: str, lower: LowerGroup) -> Kind:
+    return Kind(name, lower, ResultLayout.CHANNELS_LAST)
+
+
+CONV = Algorithm((_kind(DIRECT, one_kernel(lower_conv)),), _direct)
+CONV_STRASSEN = Algorithm(
+    (_kind(STRASSEN_OF_CONV, one_kernel(lower_conv_strassen)),), offer_convolution, True
+)
 """Seven products of halves for eight."""
-CONV_BF16 = Kind("conv_bf16", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+CONV_BF16 = Algorithm((_kind(BF16_OF_CONV, one_kernel(lower_conv)),), rounded_convolution)
 """The same loops over factors in bf16: the name tells it."""
-CONV_PARTS: Mapping[int, Kind] = {
-    count: Kind(f"conv_bf16x{products}", lower_conv_parts, ResultLayout.CHANNELS_LAST)
-    for count, products in ((2, 3), (3, 6))
-}
-"""By the number of parts of bf16 of a factor; the name tells how many products there are."""
+CONV_PARTS = Algorithm(
+    tuple(_kind(name, lower_conv_parts) for name in PARTS_OF_CONV.values()),
+    parts_of_convolution,
+    True,
+)
+"""Products of parts of bf16; the name tells how many there are."""
