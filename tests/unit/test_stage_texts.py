@@ -181,7 +181,7 @@ def test_every_part_is_read_back(text: Text) -> None:
         (FUSED, "copy b3 to b4", "end_copy b3 to b4", "line 20, column 1", "what ends has begun: expected a copy that has begun, got none of b3 to b4"),
         (FUSED, "copy b3 to b4", "begin_copy b3 to b4 copy b3 to b4", "line 1, column 1", "what begins ends: expected copies that end, got b3 to b4 without an end"),
         (FUSED, "copy b3 to b4", "copy b1 to b4", "line 20, column 1", "a copy is of a whole buffer: expected f32 x 20, got f32 x 15"),
-        (FUSED, "kernel matmul on device 1", "kernel matmul", "line 14, column 1", "a kernel touches buffers of its own device alone: expected buffers of device 0, got b1 on device 1"),
+        (FUSED, "kernel matmul factor=panels on device 1", "kernel matmul", "line 14, column 1", "a kernel touches buffers of its own device alone: expected buffers of device 0, got b1 on device 1"),
         (FUSED, "anchor 0", "anchor 1", "line 14, column 1", "which node decides the loops: expected -1 to 0, got 1"),
         (FUSED, "matmul(%2, %6)", "matmul(%2, %6) {(%7: f32[1]) return %7 }", "line 15, column 24", "expected a node without regions, got one"),
         (FUSED, "reads %2: f32[5, 4] in b1 at 0 strides [4, 1]", "reads %2: f32[5, 4] in b1 at 1 strides [4, 1]", "line 14, column 1", "view of %2: expected elements 0 to 19 of b1, got 1 to 20"),
