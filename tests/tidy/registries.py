@@ -96,7 +96,7 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "choices", "compile_options", "constant_batches", "custom_ops", "default_input", "export_rows", "interface", "keep_lowered", "kernel_object", "lowered", "main_object", "model_file", "op_option", "packed_constant", "tuning_option",
+            "artifact_types", "compile_options", "constant_batches", "custom_ops", "default_input", "export_rows", "interface", "keep_lowered", "kernel_object", "lowered", "main_object", "model_file", "op_option", "option_rows", "packed_constant", "tuning_option",
             "variant",
         ),
     ),

@@ -18,6 +18,7 @@ from tests.tidy.source import ROOT
 import ingot
 import ingot_runtime
 from ingot_build_rules.api import in_arguments
+from ingot_build_rules.rules.option_rows import FIELDS
 
 SOURCE = relu_chain().SerializeToString()
 WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
@@ -180,9 +181,9 @@ def test_every_option_has_its_argument() -> None:
         if path.name != "in_arguments.py"
     ]
     named = {name for text in sources for name in re.findall(r'OptionRef\("([^"]+)"', text)}
-    assert named >= set(in_arguments.ARGUMENTS)
-    plain = {name.replace("-", "_") for name in named - set(in_arguments.ARGUMENTS)}
-    assert plain <= set(inspect.signature(ingot.compile).parameters)
+    assert named >= set(in_arguments.WRITTEN)
+    arguments = {FIELDS.get(name, name.replace("-", "_")) for name in named}
+    assert arguments - set(in_arguments.WRITTEN) <= set(inspect.signature(ingot.compile).parameters)
     for text in in_arguments.OPTIONS_IN_TEXTS:
         assert any(text in source for source in sources), text
 

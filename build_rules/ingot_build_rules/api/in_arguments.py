@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from ingot_build_rules.rules.option_rows import FIELDS, ROWS
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
 from ingot_compiler.ir.message import OptionRef, Piece
 from ingot_runtime.ingot_error import IngotError
@@ -35,43 +36,33 @@ def in_arguments(error: ErrorT) -> ErrorT:
 
 def _piece_in_arguments(piece: Piece) -> Piece:
     if isinstance(piece, OptionRef):
-        return ARGUMENTS.get(piece.name, _plain(piece.name))(piece.value)
+        return _as_argument(piece)
     if isinstance(piece, str):
         for option, argument in OPTIONS_IN_TEXTS.items():
             piece = piece.replace(option, argument)
     return piece
 
 
-def _plain(option: str) -> Callable[[str], str]:
-    """An argument of the option's own name."""
-    argument = option.replace("-", "_")
-    return lambda value: f"{argument}={value!r}" if value else argument
+def _as_argument(option: OptionRef) -> str:
+    name, value = option.name, option.value
+    if name in WRITTEN:
+        return WRITTEN[name](value)
+    field = FIELDS.get(name, name.replace("-", "_"))
+    form = ROWS[field].form if field in ROWS else "text"
+    if not value:
+        return field
+    if form not in ("pairs", "places", "shapes"):
+        return f"{field}={value!r}"
+    # A glob and an input may contain "="; what is said of a device or an op has its own.
+    key, equals, entry = value.partition("=") if form == "pairs" else value.rpartition("=")
+    return f"{field}={{{key!r}: {entry!r}}}" if equals else f"{field}[{value!r}]"
 
 
-def _table(argument: str, separate: Callable[[str], tuple[str, str, str]]) -> Callable[[str], str]:
-    """An argument that is a dict: of one entry, where the option has a value."""
-
-    def written(value: str) -> str:
-        name, equals, entry = separate(value)
-        if not equals:
-            return f"{argument}[{value!r}]" if value else argument
-        return f"{argument}={{{name!r}: {entry!r}}}"
-
-    return written
-
-
-ARGUMENTS: dict[str, Callable[[str], str]] = {
+WRITTEN: dict[str, Callable[[str], str]] = {
     "check": lambda value: "check={'INPUT': array}" if value else "check",
-    "device": _table("devices", lambda value: value.partition("=")),
-    "op": _table("ops", lambda value: value.partition("=")),
-    "place": _table("place", lambda value: value.rpartition("=")),
-    "plugin": lambda value: f"plugins={value!r}" if value else "plugins",
-    "pool": lambda value: f"pools={value!r}" if value else "pools",
-    "shape": _table("shapes", lambda value: value.rpartition("=")),
-    "target": lambda value: f"targets={value!r}" if value else "targets",
     "to": lambda stage: f"Bundle.text({stage!r})",
 }
-"""Option -> its value as an argument."""
+"""Options whose values are others in Python."""
 OPTIONS_IN_TEXTS = {
     "(--cache DIR)": "(cache=DIR)",
     "(--cache-shared)": "(cache_shared=True)",

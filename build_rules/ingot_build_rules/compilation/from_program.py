@@ -13,8 +13,8 @@ from typing import Any
 from ingot_build_rules.compilation.configure import configure
 from ingot_build_rules.compilation.from_text import device_text, read_text
 from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
-from ingot_build_rules.rules.choices import FORBID
 from ingot_build_rules.rules.compile_options import CompileOptions, DeviceOption
+from ingot_build_rules.rules.option_rows import FORBID
 from ingot_compiler.backends.target_forms import GivenTargets
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph

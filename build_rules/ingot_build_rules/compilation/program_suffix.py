@@ -1,6 +1,6 @@
 """The suffix of a file that holds a program, and where its weights are.
 
-In: a path. Out: ``PROGRAM``, paths. Not done here: reading one (``from_program``); this is imported
+In: a path. Out: whether it has the suffix, paths. Not done here: reading one (``from_program``); this is imported
 by every compilation.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from typing import cast
 
-PROGRAM = "ingot-text"
-"""The suffix without its dot; in the place of a stage, the text form of a program."""
+from ingot_build_rules.rules.option_rows import PROGRAM
 
 
 def is_program(model: object) -> bool:

@@ -185,10 +185,10 @@ class _Reproducer:
     def _planner_of(self, found: FoundModel, wanted: Mapping[str, str]) -> str:
         recorded = self.old.record.options
         for planner in ALL_PLANNERS:
-            options = replace(recorded, planner=planner)
+            options = replace(recorded, values=recorded.choices._replace(planner=planner))
             other = self._start(self._path(found), options).compilation
             made = {each.target: self.build.run(each.plan()).digest for each in other.targets}
-            if planner != recorded.planner and made == wanted:
+            if planner != recorded.choices.planner and made == wanted:
                 return planner
         return ""
 

@@ -36,6 +36,7 @@ from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
+from ingot_build_rules.rules.option_rows import files_of
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_runtime.ingot_error import IngotError
@@ -131,9 +132,7 @@ class Workspace:
 
     def _option_files(self, request: CompileRequest) -> list[tuple[str, str]]:
         """Path and digest of the files of the bundle's options: ops of the user, measurements."""
-        given = [path for _, path in request.bundle.ops]
-        given += [request.bundle.tuning] if request.bundle.tuning else []
-        paths = [os.path.join(self.folder, path) for path in given]
+        paths = [os.path.join(self.folder, path) for path in files_of(request.bundle.options)]
         return [(path, self.build.files.digest(path)) for path in paths]
 
     async def _bundle(self, request: CompileRequest) -> None:

@@ -108,7 +108,7 @@ def _plugins(loaded: LoadedProject, selection: Selection) -> tuple[PluginOption,
     tested = {spec.bundle for spec in loaded.project.tests if spec.name in selection.tests}
     wanted = tested.union(selection.bundles)
     specs = loaded.project.bundles
-    names = [spec.name for spec in specs if spec.plugins and spec.name in wanted]
+    names = [spec.name for spec in specs if spec.options.plugins and spec.name in wanted]
     requests = compile_requests(loaded.project, names, loaded.path)
     return tuple(dict.fromkeys(each for item in requests for each in item.options.plugins))
 
