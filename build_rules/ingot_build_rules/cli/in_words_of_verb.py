@@ -11,9 +11,11 @@ import json
 import re
 
 from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_build_rules.rules.export_rows import FIELD_ROWS, FIELDS_OF_OPTIONS
 from ingot_build_rules.rules.option_rows import FIELDS, ROWS, key
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
-from ingot_compiler.ir.message import OptionRef, Piece
+from ingot_compiler.ir.message import Piece
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 
 def in_words_of(error: ErrorT, verb: str) -> ErrorT:
@@ -25,11 +27,17 @@ def in_words_of(error: ErrorT, verb: str) -> ErrorT:
 
 
 def _in_words(piece: Piece, names: set[str]) -> Piece:
-    if not isinstance(piece, OptionRef) or f"--{piece.name}" in names:
+    if isinstance(piece, OptionClause):
+        return piece.said.format(piece.option) if _is_in(names, piece.option) else piece.otherwise
+    if not isinstance(piece, OptionRef) or _is_in(names, piece):
         return piece
-    if "--config" in names and piece.name in FIELDS:
+    if "--config" in names and piece.name in {*FIELDS, *FIELDS_OF_OPTIONS}:
         return _as_key(piece)
     return f"{piece} (of ingot compile)"
+
+
+def _is_in(names: set[str], option: OptionRef) -> bool:
+    return str(OptionRef(option.name)) in names
 
 
 def written_key(field: str) -> str:
@@ -40,7 +48,11 @@ def written_key(field: str) -> str:
 
 def _as_key(option: OptionRef) -> str:
     """``shape.x = "1x3"``: a line of a bundle in ``ingot.toml``."""
-    field, value = FIELDS[option.name], option.value
+    value = option.value
+    if option.name not in FIELDS:
+        name = FIELD_ROWS[FIELDS_OF_OPTIONS[option.name]].key
+        return f"{name} = {json.dumps(value)}" if value else name
+    field = FIELDS[option.name]
     row, name = ROWS[field], key(field)
     if not value:
         return name

@@ -34,12 +34,13 @@ from ingot_build_rules.rules.tuning_option import TuningOption
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
-from ingot_compiler.ir.message import OptionRef, joined, message
+from ingot_compiler.ir.message import joined, message
 from ingot_compiler.ir.optimize_for import SIZE
 from ingot_compiler.ir.precision import BF16, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
 from ingot_runtime.format.device_text import meant
+from ingot_runtime.option_ref import OptionRef
 
 ALL_PLANNERS = ("best", *PLANNERS)
 ANY_OTHER = ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
 from ingot_runtime.format.limits import DEVICE_COUNT_MAX
+from ingot_runtime.option_ref import OptionRef
 from ingot_runtime.size_option import read_size
 
 RESERVED = ("workspace", "constants")

@@ -33,6 +33,7 @@ from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 from ingot_runtime.shape_option import shape_options
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def are_tensors_in(pool: str) -> bool:
     """
     if pool not in ("", _WORKSPACE):
         what, why = f"no pool {pool!r}", f"C source has {_WORKSPACE} alone"
-        raise UserError(what, "--tensors-in", why, f"write {_WORKSPACE}")
+        raise UserError(what, OptionRef("tensors-in"), why, f"write {_WORKSPACE}")
     return bool(pool)
 
 

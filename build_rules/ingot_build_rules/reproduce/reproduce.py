@@ -31,8 +31,9 @@ from ingot_build_rules.reproduce.find_model import FoundModel, Sought, find_mode
 from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 from ingot_build_rules.ship.as_made import as_made
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)

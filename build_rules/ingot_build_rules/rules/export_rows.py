@@ -223,6 +223,8 @@ class ExportKeywords(TypedDict, total=False):
 
 FIELD_ROWS = rows_of(ExportFields, FieldRow)
 """By field."""
+FIELDS_OF_OPTIONS = {row.option: field for field, row in FIELD_ROWS.items() if row.key}
+"""By the names on the command line, of what a project can say, too."""
 NOTHING_SAID = ExportFields()
 
 

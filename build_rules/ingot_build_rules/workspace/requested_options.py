@@ -14,7 +14,7 @@ from ingot_build_rules.reproduce.reproduce import RequestedOptions
 from ingot_build_rules.rules.option_rows import NATIVE
 from ingot_build_rules.workspace.open_workspace import LoadedProject, load_project
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.option_ref import OptionRef
 
 
 def requested_options(
