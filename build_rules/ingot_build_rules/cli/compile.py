@@ -168,6 +168,7 @@ def _compile_loops(
 def _settings(
     arguments: argparse.Namespace, observe: Observer, plugins: tuple[PluginOption, ...]
 ) -> BuildSettings:
+    from ingot_artifacts.store.layers import whole_address
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Message
     from ingot_build_rules.workspace.action_events import ActionEvents
@@ -175,7 +176,7 @@ def _settings(
     return BuildSettings(
         cache_folder(arguments.cache),
         cache_trust(shared=arguments.cache_shared),
-        tuple(map(os.path.abspath, arguments.cache_below)),
+        tuple(map(whole_address, arguments.cache_below)),
         read_only=arguments.read_only,
         jobs=arguments.jobs,
         observers=ActionEvents(observe).observers(),

@@ -30,6 +30,7 @@ from ingot_build_rules.engine.events.history import (
     write_history,
 )
 from ingot_build_rules.engine.events.trace_file import read_trace
+from ingot_build_rules.engine.executors.registry import LINT, LOCAL
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.selection import Selection
@@ -138,9 +139,9 @@ def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]
         request.trust,
         request.caches_below,
         read_only=request.read_only or request.dry_run,
-        jobs=1 if request.lint else request.jobs,
+        jobs=request.jobs,
         rehash=request.rehash,
-        lint=request.lint,
+        executor=LINT if request.lint else LOCAL,
         policy=_policy(request),
         observers=ActionEvents(see).observers(),
         waiting=_waiting_teller(see),
