@@ -57,8 +57,9 @@ class IngotError(Exception):
 
 def part_text(part: object) -> str:
     """Return a part of an error as a text."""
-    pieces: tuple[object, ...] = part if isinstance(part, tuple) else (part,)
-    return "".join(map(str, pieces))
+    if not isinstance(part, tuple):
+        return str(part)
+    return "".join(map(str, part))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def error_text(what: str, where: str, why: str, do: str) -> str:
