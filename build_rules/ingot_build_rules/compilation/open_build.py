@@ -85,8 +85,8 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         values, backlog = Values(cache.blobs, Codec(RULEBOOK.types)), Backlog(settings.history)
         rulebook = with_plugins(RULEBOOK, settings.plugins)
         site = Site(
-            rulebook, values, cache, backlog, settings.jobs, settings.makeflags, settings.warn, stack,
-            [*PACKAGE_FOLDERS.values()],
+            rulebook, values, cache.layers, cache.temporary, backlog, settings.jobs,
+            settings.makeflags, settings.warn, stack, [*PACKAGE_FOLDERS.values()],
         )  # fmt: skip
         executor = open_executor(settings.executor, site)
         build = Scheduler(

@@ -59,7 +59,7 @@ class _Watch:
 
 def open_executor(site: Site) -> LintExecutor:
     """Make one that trusts our own code, and the folders of the cache's layers."""
-    folders = [folder for layer in site.cache.layers for folder in layer.folders]
+    folders = [folder for layer in site.layers for folder in layer.folders]
     return LintExecutor(site.rulebook, site.values, [*site.code, *folders])
 
 

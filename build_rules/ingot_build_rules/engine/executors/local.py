@@ -31,8 +31,8 @@ def open_executor(site: Site) -> Executor:
     inline = InlineExecutor(site.rulebook, site.values)
     if site.jobs == 1:
         return inline
-    addresses = [layer.address for layer in site.cache.layers]
-    pool = PoolExecutor(site.rulebook, addresses, site.cache.temporary, _tokens(site))
+    addresses = [layer.address for layer in site.layers]
+    pool = PoolExecutor(site.rulebook, addresses, site.temporary, _tokens(site))
     return LocalExecutor(inline, pool, site.jobs, site.backlog, site.warn)
 
 

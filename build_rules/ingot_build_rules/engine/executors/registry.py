@@ -19,7 +19,7 @@ from ingot_build_rules.engine.actions.values import Values
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from ingot_artifacts.store.cache import Cache
+    from ingot_artifacts.store.layer import Layer
     from ingot_build_rules.engine.executors.executor import Executor
 
 LOCAL, LINT = "local", "lint"
@@ -29,13 +29,15 @@ FILES = {"local": "local", "lint": "lint"}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What an executor is made of: the rules, their values, the cache in which these lie; what waits
-    to be submitted; at most so many ``jobs``, shared with others as ``makeflags`` say; whom to
-    warn; ``stack``: what is closed when the build is; ``code``: folders of our own code."""
+    """What an executor is made of: the rules, their values, the layers of the cache in which these
+    lie; a folder for files of the moment; what waits to be submitted; at most so many ``jobs``,
+    shared with others as ``makeflags`` say; whom to warn; ``stack``: what is closed when the build
+    is; ``code``: folders of our own code."""
 
     rulebook: Rulebook
     values: Values
-    cache: Cache
+    layers: Sequence[Layer]
+    temporary: str
     backlog: Backlog
     jobs: int
     makeflags: str
