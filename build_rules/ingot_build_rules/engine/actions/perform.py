@@ -130,7 +130,7 @@ def perform(rule: AnyRule, inputs: Any, values: Values, rulebook: Rulebook) -> O
     return Outcome(result, refs, tuple(sorted(context.reads)), tuple(context.messages), seconds)
 
 
-_REPORT = "repeat it with {} and report it", "report it with the model"
+_REPORT = "repeat it with {} and report it", "report it"
 
 
 def _blamed(
