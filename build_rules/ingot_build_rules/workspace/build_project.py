@@ -20,11 +20,10 @@ from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundle_file
 from ingot_build_rules.compilation.describe_placement import describe_placement
-from ingot_build_rules.compilation.kind_of_file import check_model_kind
+from ingot_build_rules.compilation.kind_of_file import check_model_kind, is_program, weights_beside
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.compilation.plugins import plugin_files
-from ingot_build_rules.compilation.program_suffix import is_program, weights_beside
 from ingot_build_rules.compilation.start_compilation import compilation_of
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.content import digest
