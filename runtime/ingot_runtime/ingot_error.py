@@ -16,8 +16,8 @@ _CONTINUED = "    "
 class IngotError(Exception):
     """An error whose ``str()`` is its four parts, fit to print; ``exit_code``: of the command.
 
-    Each of ``parts`` is a text, or a value that refers to things by number and whose ``str()`` is
-    the text without their names.
+    Each of ``parts`` is a text, or a value that refers to what has other words elsewhere and whose
+    ``str()`` is the text without them; or a tuple of these, one after the other.
     """
 
     exit_code = 2
@@ -29,22 +29,22 @@ class IngotError(Exception):
     @property
     def what(self) -> str:
         """What failed."""
-        return str(self.parts[0])
+        return part_text(self.parts[0])
 
     @property
     def where(self) -> str:
         """The argument, file, node or section."""
-        return str(self.parts[1])
+        return part_text(self.parts[1])
 
     @property
     def why(self) -> str:
         """What was expected, and what was got."""
-        return str(self.parts[2])
+        return part_text(self.parts[2])
 
     @property
     def do(self) -> str:
         """What to do about it."""
-        return str(self.parts[3])
+        return part_text(self.parts[3])
 
     def at(self, where: object) -> "Self":
         """Return the same error at another place."""
@@ -53,6 +53,13 @@ class IngotError(Exception):
 
     def __str__(self) -> str:
         return error_text(self.what, self.where, self.why, self.do)
+
+
+def part_text(part: object) -> str:
+    """Return a part of an error as a text."""
+    if not isinstance(part, tuple):
+        return str(part)
+    return "".join(map(str, part))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def error_text(what: str, where: str, why: str, do: str) -> str:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from tests.tidy.source import ROOT
 
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.folder_layer import open_layer
+from ingot_artifacts.store.layers import open_layer
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build

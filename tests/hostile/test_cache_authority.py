@@ -21,7 +21,7 @@ import ingot
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.folder_layer import open_layer
+from ingot_artifacts.store.layers import open_layer
 from ingot_artifacts.store.ownership import CacheAuthorityError
 from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import ANYONE, Trust

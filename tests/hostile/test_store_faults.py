@@ -15,7 +15,7 @@ from tests.unit.store_harness import Action, actions, build, digest_of
 
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.folder_layer import open_layer
+from ingot_artifacts.store.layers import open_layer
 from ingot_artifacts.store.scrub import verify
 
 ROUNDS = 20

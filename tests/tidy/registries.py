@@ -98,10 +98,15 @@ REGISTRIES = (
         ("emitter", "quarter_turns", "table"),
     ),
     Registry(
+        "build_rules/ingot_build_rules/engine/executors",
+        "build_rules/ingot_build_rules/engine/executors/registry.py",
+        ("executor", "garbage", "jobserver", "pool", "wire", "worker", "worker_process"),
+    ),
+    Registry(
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "choices", "compile_options", "constant_batches", "custom_ops", "default_input", "export_rows", "interface", "keep_lowered", "kernel_object", "lowered", "main_object", "model_file", "op_option", "packed_constant", "tuning_option",
+            "artifact_types", "compile_options", "constant_batches", "custom_ops", "default_input", "export_rows", "interface", "keep_lowered", "kernel_object", "lowered", "main_object", "model_file", "op_option", "option_rows", "packed_constant", "tuning_option",
             "variant",
         ),
     ),
@@ -163,6 +168,25 @@ def path_of_device(kind: str) -> tuple[str, ...]:
         "pyproject.toml",
         "tests/conformance/test_devices.py",
     )
+
+
+def path_of_executor(name: str) -> tuple[str, ...]:
+    """List the file of an executor, with its list."""
+    from ingot_build_rules.engine.executors import registry
+
+    return _in_folder_of(registry.__file__, registry.FILES[name])
+
+
+def path_of_layer(kind: str) -> tuple[str, ...]:
+    """List the file of a kind of layers of a cache, with its list."""
+    from ingot_artifacts.store import layers
+
+    return _in_folder_of(layers.__file__, layers.FILES[kind])
+
+
+def _in_folder_of(listing: str, stem: str) -> tuple[str, ...]:
+    path = Path(listing).resolve()
+    return _with_lists((path.parent / f"{stem}.py", path))
 
 
 def files_that_name_device(kind: str) -> set[str]:

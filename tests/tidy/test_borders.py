@@ -31,6 +31,7 @@ ALLOWED = {
         "ingot_runtime.format",
         "ingot_runtime.ingot_error",
         "ingot_runtime.lazy_dataclass",
+        "ingot_runtime.option_ref",
     ),
     "ingot_artifacts": (
         "ingot_artifacts",
@@ -38,6 +39,7 @@ ALLOWED = {
         "ingot_runtime.errors",
         "ingot_runtime.ingot_error",
         "ingot_runtime.lazy_dataclass",
+        "ingot_runtime.option_ref",
     ),
     "ingot_runtime": ("ingot_runtime",),
     "ingot_runtime_devices": ("ingot_runtime_devices", "ingot_runtime"),

@@ -3,6 +3,7 @@ its file."""
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
@@ -12,12 +13,16 @@ from tests.tidy.registries import (
     files_that_name,
     files_that_name_device,
     path_of_device,
+    path_of_executor,
+    path_of_layer,
     path_of_op,
     path_with_loops,
 )
 from tests.tidy.source import ROOT, modules
 
+from ingot_artifacts.store import layers
 from ingot_build_rules.cli.verbs import VERBS, module_of
+from ingot_build_rules.engine.executors import registry as executors
 from ingot_build_rules.text.stage_text import STAGE_TEXTS
 from ingot_build_rules.text.stages import STAGES
 from ingot_compiler.frontend.op_table import OPS
@@ -113,6 +118,23 @@ def test_the_way_of_a_device_is_as_contributing_says() -> None:
         < naming
         < set(listed)
     )
+
+
+def test_the_way_of_an_executor_and_a_layer_is_as_contributing_says() -> None:
+    """CONTRIBUTING lists the file and the list of each; what the lists name has the functions by
+    which it is opened."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("\n## An executor: lint; a layer of a cache: folder", 1)[1]
+    table = "".join(line for line in section.split("\n## ")[0].splitlines() if line[:2] == "| ")
+    listed = re.findall(r"`((?:\w+/){3}[\w/]*\w+\.py)`", table)
+    assert tuple(listed) == (*path_of_executor("lint"), *path_of_layer("folder"))
+    for package, files, names in (
+        ("ingot_build_rules.engine.executors", executors.FILES, ("open_executor",)),
+        ("ingot_artifacts.store", layers.FILES, ("open_layer", "open_blobs")),
+    ):
+        for stem in files.values():
+            module = importlib.import_module(f"{package}.{stem}")
+            assert all(callable(getattr(module, name)) for name in names)
 
 
 @pytest.mark.sweep(3)

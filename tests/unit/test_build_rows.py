@@ -277,8 +277,6 @@ def test_same_bytes_whatever_the_way(
     warm.project({"a": model}, targets=targets)
     assert ran(warm.build(jobs=8)) == {}
     assert warm.bundle("a") == expected
-    compiled = compile_model(
-        str(alone.folder / "a.onnx"), make_options(targets, {}, {}, (), "best")
-    )
+    compiled = compile_model(str(alone.folder / "a.onnx"), make_options(targets, {}, {}, ()))
     compiled.save(str(tmp_path / "naive.ingot"))
     assert (tmp_path / "naive.ingot").read_bytes() == expected

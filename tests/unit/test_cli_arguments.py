@@ -12,7 +12,7 @@ from ingot_build_rules.cli.candidates import FILES
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import READERS, Parser
 from ingot_build_rules.cli.verbs import VERBS, read_verb
-from ingot_build_rules.rules.compile_options import GENERAL, OTHER_SHAPES
+from ingot_build_rules.rules.option_rows import GENERAL, OTHER_SHAPES
 
 NAMES = [name for name, _ in VERBS]
 TEXT_KINDS = {"folder", "planner", "project-name", "target", "text", "verb", *FILES}

@@ -135,7 +135,7 @@ def test_nobody_is_watched_afterwards(tmp_path: Path) -> None:
 
 def compile_linted(folder: Path, model: Path) -> dict[str, int]:
     """Compile a model under lint; return how many actions ran."""
-    with open_build(BuildSettings(str(folder), ANYONE, lint=True)) as build:
+    with open_build(BuildSettings(str(folder), ANYONE, executor="lint")) as build:
         assert start_compilation(
             build, str(model), CompileOptions((str(resolve_target(TARGET)),))
         ).to_bytes()

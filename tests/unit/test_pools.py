@@ -127,7 +127,7 @@ def test_the_same_bundle_from_command_and_project(
     assert (tmp_path / "m.ingot").read_bytes() == bundle.read_bytes()
     text = '[model.m]\nsource = "m.onnx"\n[bundle.b]\nmodel = "m"\npools = ["fast=8KiB", "slow"]\n'
     (spec,) = parse_project(text, "ingot.toml").bundles
-    assert spec.pools == ("fast=8KiB", "slow")
+    assert spec.options.choices.pools == ("fast=8KiB", "slow")
 
 
 def test_limits_of_an_export(

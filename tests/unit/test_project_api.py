@@ -96,7 +96,11 @@ def test_load_add_and_expand(tmp_path: Path) -> None:
     assert project.folder == str(tmp_path)
     expanded = project.expand().project
     assert list(plain(expanded)["bundles"]) == ["one", "vision/a", "vision/b"]
-    assert [bundle.planner for bundle in expanded.bundles] == ["best", "best_fit", "best_fit"]
+    assert [bundle.options.choices.planner for bundle in expanded.bundles] == [
+        "best",
+        "best_fit",
+        "best_fit",
+    ]
     assert ingot.Project.load(tmp_path / "ingot.toml").freeze() == parse(GLOB)
 
 

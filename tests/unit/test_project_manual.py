@@ -70,7 +70,7 @@ def test_the_example_is_three_models_with_two_targets_and_a_test(tmp_path: Path)
     for folder in folders:
         make_models.write_project(str(folder))
     project = ingot.Project.load(folders[0]).expand().project
-    assert [spec.targets for spec in project.bundles] == [("desktop", "server")] * 3
+    assert [spec.options.targets for spec in project.bundles] == [("desktop", "server")] * 3
     assert [spec.bundle for spec in project.tests] == [spec.name for spec in project.bundles]
     named = {spec.source for spec in project.models} | {
         path for spec in project.tests for path in (spec.inputs, spec.outputs)

@@ -15,6 +15,7 @@ from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.lines import find_lines
 from ingot_build_rules.project.plain import plain
 from ingot_build_rules.project.selection import Selection, select
+from ingot_build_rules.rules.option_rows import Choices, by_field
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 
 FULL = """\
@@ -88,14 +89,20 @@ def test_every_key() -> None:
             data.BundleSpec(
                 "a",
                 "a",
-                targets=("native",),
-                devices=(("acc", "cuda"), ("dsp", "opencl")),
-                place=(("/z/*", "acc"), ("/a/*", "host")),
-                planner="hill_climb",
-                output="out/a.ingot",
+                "out/a.ingot",
+                data.OF_THE_MODEL._replace(
+                    devices=(("acc", "cuda"), ("dsp", "opencl")),
+                    place=(("/z/*", "acc"), ("/a/*", "host")),
+                    choices=Choices(planner="hill_climb"),
+                ),
             ),
             data.BundleSpec(
-                "b", "b", ("server", "x86-64-v2"), (), (), planner="best_fit", output="dist/b.ingot"
+                "b",
+                "b",
+                "dist/b.ingot",
+                data.OF_THE_MODEL._replace(
+                    targets=("server", "x86-64-v2"), choices=Choices(planner="best_fit")
+                ),
             ),
         ),
         tests=(
@@ -126,7 +133,9 @@ def test_lines_are_told_and_do_not_count() -> None:
 def test_the_least() -> None:
     """A model and a bundle are enough: this machine, the best planner, ``dist``."""
     (bundle,) = parse(SMALL).bundles
-    assert bundle == data.BundleSpec("a", "a", ("native",), (), (), "best", "dist/a.ingot")
+    assert bundle == data.BundleSpec("a", "a", "dist/a.ingot")
+    assert bundle.options.targets == ("native",)
+    assert bundle.options.choices.planner == "best"
 
 
 def test_windows_line_ends_and_mark() -> None:
@@ -176,7 +185,7 @@ def test_config_replaces_a_value_of_a_bundle(path: str, value: str, got: object)
     assert config == {path: value}
     bundle = parse(FULL, **config).bundles[1]
     name = path.split(".")[2] if path.startswith("bundle") else "targets"
-    assert getattr(bundle, name) == got
+    assert {"output": bundle.output, **by_field(bundle.options)}[name] == got
 
 
 def test_config_replaces_other_values() -> None:
@@ -259,7 +268,7 @@ def test_compile_requests() -> None:
     ))  # fmt: skip
     a, b = compile_requests(project, {"a", "b"})
     assert [str(target) for target in b.options.targets] == ["x86-64-v2", "x86-64-v4+amx-tile"]
-    assert (b.source, b.options.shapes, b.options.planner) == (
+    assert (b.source, b.options.shapes, b.options.choices.planner) == (
         "models/b.onnx",
         ((("x", "1x3"),),),
         "best_fit",

@@ -10,8 +10,8 @@ from tests.unit.build_harness import Workbench, chain, ran
 from tests.unit.store_harness import Action, actions, build, key_of
 
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.folder_layer import open_layer
 from ingot_artifacts.store.foreign_records import foreign_lines, foreign_of
+from ingot_artifacts.store.layers import open_layer
 from ingot_artifacts.store.seal_names import seal_name, seal_names
 from ingot_artifacts.store.trust import ANYONE, Trust
 from ingot_build_rules.cli.main import main

@@ -17,9 +17,10 @@ from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing, BlobStore
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.folder_blobs import FolderBlobs
-from ingot_artifacts.store.folder_layer import FolderLayer, open_blobs, open_layer
+from ingot_artifacts.store.folder_layer import FolderLayer
 from ingot_artifacts.store.index import ActionIndex
 from ingot_artifacts.store.layer import Layer
+from ingot_artifacts.store.layers import open_blobs, open_layer, whole_address
 from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.trust import Trust
 
@@ -274,6 +275,14 @@ def test_another_process_opens_blobs_by_addresses(tmp_path: Path) -> None:
     with pytest.raises(StoreReadOnly):
         only_read.put(b"other")
     assert cache.layers[1].folders == (versioned(str(tmp_path / "below")),)
-    for wrong in ("", "/folder", "memory:1"):
+    for wrong in ("", "/folder", "memory:1", "folder:/folder"):
         with pytest.raises(ValueError, match="address"):
             open_blobs([wrong])
+
+
+def test_a_layer_by_its_address(tmp_path: Path) -> None:
+    """A path is a folder; a kind may stand before it; what is no kind belongs to the path."""
+    below = Cache(str(tmp_path / "be:low"))
+    for address in (str(tmp_path / "be:low"), f"folder:{tmp_path / 'be:low'}"):
+        assert open_layer(address).folders == (below.folder,)
+    assert whole_address("be:low") == whole_address("folder:be:low") == os.path.abspath("be:low")

@@ -27,6 +27,7 @@ from ingot_artifacts.store.ownership import check_ownership
 from ingot_artifacts.store.roots import Roots
 from ingot_artifacts.store.seal_names import note_seal
 from ingot_artifacts.store.trust import ANYONE, Trust
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.index import ActionIndex
@@ -107,7 +108,12 @@ def _make_folders(path: str, folder: str) -> None:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), inner)
     except OSError as error:
         where = str(error.filename or path)
-        do = "name another folder for the cache, or use this one for reading alone (--read-only)"
+        do = (
+            "name another folder for the cache (",
+            OptionRef("cache", "DIR"),
+            ")",
+            OptionClause(OptionRef("read-only"), ", or use this one for reading alone ({})"),
+        )
         raise OutputError(
             "cannot use the cache", where, error.strerror or str(error), do
         ) from error

@@ -1,16 +1,14 @@
 """A layer that is a folder: of this cache, which is written, or of another one, which is only read.
 
-In: a folder. Out: ``FolderLayer``; blobs again in another process, by addresses. Not done here:
-making folders (``cache``).
+In: a folder. Out: ``FolderLayer``; its blobs again in another process. Not done here: making
+folders (``cache``), other kinds of layers (``layers``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ingot_artifacts.store.blobs import BlobStore
 from ingot_artifacts.store.folder_blobs import FolderBlobs
 from ingot_artifacts.store.layout import inner_folders, versioned
 from ingot_artifacts.store.ownership import check_ownership
@@ -19,7 +17,7 @@ from ingot_artifacts.store.trust import ANYONE, Trust
 if TYPE_CHECKING:
     from ingot_artifacts.store.index_layer import IndexLayer
 
-_WRITTEN, _READ = "folder", "folder that is only read"
+_WRITTEN, _READ = "written", "read"
 
 
 class FolderLayer:
@@ -47,7 +45,7 @@ class FolderLayer:
     @property
     def address(self) -> str:
         """What kind of layer it is, and where."""
-        return f"{_READ if self._read_only else _WRITTEN}:{self._folder}"
+        return f"folder:{_READ if self._read_only else _WRITTEN}:{self._folder}"
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -67,18 +65,13 @@ def open_layer(folder: str, trust: Trust = ANYONE) -> FolderLayer:
     return FolderLayer(versioned(path), read_only=True)
 
 
-def open_blobs(addresses: Sequence[str]) -> BlobStore:
-    """Open the blobs of a cache's layers by their addresses, in another process than the one that
-    has the cache.
+def open_blobs(where: str) -> FolderBlobs:
+    """Open the blobs of a folder: ``where`` is what follows the kind in ``address``.
 
     Raises:
         ValueError: not an address.
     """
-    return BlobStore([_open(address) for address in addresses])
-
-
-def _open(address: str) -> FolderBlobs:
-    kind, _, folder = address.partition(":")
-    if kind not in (_WRITTEN, _READ):
-        raise ValueError(f"no layer of a cache has the address {address!r}")
-    return FolderBlobs(folder, read_only=kind == _READ)
+    access, _, folder = where.partition(":")
+    if access not in (_WRITTEN, _READ):
+        raise ValueError(f"no folder of a cache has the address {where!r}")
+    return FolderBlobs(folder, read_only=access == _READ)

@@ -10,6 +10,7 @@ import os
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.seal_names import seal_name, seal_names
+from ingot_runtime.option_ref import OptionRef
 
 _NAMED_MAX = 3
 
@@ -41,5 +42,5 @@ def _line(path: str, count: int, total: int, own: str, others: list[str]) -> str
     return (
         f"{count} of {total} records of the cache {path} count as absent: another key{named} has "
         f"sealed them, yours is {own}; restore that key ($XDG_STATE_HOME/ingot/key, else "
-        "~/.local/state/ingot/key), or say --cache-shared if you trust all who can write there"
+        f"~/.local/state/ingot/key), or say {OptionRef('cache-shared')} if you trust all who can write there"
     )

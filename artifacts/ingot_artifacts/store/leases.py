@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.lease_file import close_lease_file, open_lease_file
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 _POLL_SECONDS = 0.05
 
@@ -82,7 +83,8 @@ class Leases:
     def _in_use(self) -> CacheInUseError:
         holder = self._file.holder(exclusive=True)
         why = f"process {holder} builds" if holder else "another process builds"
-        do = "repeat it when the build is done, or wait for it (--wait SECONDS)"
+        waits = OptionClause(OptionRef("wait", "SECONDS"), ", or wait for it ({})")
+        do = ("repeat it when the build is done", waits)
         return CacheInUseError("the cache is in use", self._file.path, why, do)
 
     def close(self) -> None:

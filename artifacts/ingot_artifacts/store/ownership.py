@@ -16,11 +16,15 @@ from collections.abc import Sequence
 
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import output_error
+from ingot_runtime.option_ref import OptionRef
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OR_SHARED = (
-    "name another cache (--cache DIR), "
-    "or say that you trust all who can write to it (--cache-shared)"
+    "name another cache (",
+    OptionRef("cache", "DIR"),
+    "), or say that you trust all who can write to it (",
+    OptionRef("cache-shared"),
+    ")",
 )
 
 
@@ -76,7 +80,7 @@ def _check_owner(folder: str, found: os.stat_result) -> None:
             folder,
             f"expected a folder that is closed to others, got mode {mode}; "
             "whoever can write to a cache decides what bundles are made of",
-            f"close it (chmod go-w {folder}), {_OR_SHARED}",
+            (f"close it (chmod go-w {folder}), ", *_OR_SHARED),
         )
 
 
@@ -96,7 +100,11 @@ def _is_link(folder: str) -> CacheAuthorityError:
         "a folder of the cache is a symbolic link",
         folder,
         "the cache makes no links; what is behind one is not its own",
-        "remove the link, or name the folder behind it as the cache (--cache DIR)",
+        (
+            "remove the link, or name the folder behind it as the cache (",
+            OptionRef("cache", "DIR"),
+            ")",
+        ),
     )
 
 

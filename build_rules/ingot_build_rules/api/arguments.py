@@ -7,13 +7,46 @@ what they mean (``compilation.options``).
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, cast
 
 from ingot_build_rules.rules.compile_options import AUTO
+from ingot_build_rules.rules.option_rows import ROWS, GivenOptions, given_options
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
+
+
+def read_given(said: Mapping[str, object]) -> GivenOptions:
+    """Read options by field.
+
+    Raises:
+        UserError: a value that is none of its option.
+    """
+    return given_options({field: _read_option(field, value) for field, value in said.items()})
+
+
+def _read_option(field: str, given: object) -> object:
+    form = ROWS[field].form
+    if field == "targets":
+        return read_targets(given)
+    if form == "shapes":
+        return read_shapes(given)
+    if form == "places":
+        return _place(given)
+    if form == "texts":
+        return _texts(field, f"texts, such as {_example(field)}", given)
+    if form == "pairs":
+        return tuple(_dict_of_texts(field, given).items())
+    return os.fspath(cast("os.PathLike[str]", given)) if hasattr(given, "__fspath__") else given
+
+
+def _example(field: str) -> object:
+    """A value as Python writes it."""
+    import tomllib
+
+    return tomllib.loads(f"it = {ROWS[field].example}")["it"]
 
 
 def read_targets(targets: object) -> GivenTargets:
@@ -38,24 +71,6 @@ def _targets(given: Iterable[object] | None, whole: object) -> tuple[GivenTarget
     return cast("tuple[GivenTarget, ...]", found)
 
 
-def read_plugin_texts(plugins: object) -> tuple[str, ...]:
-    """Read where plug-ins are: one text is one plug-in.
-
-    Raises:
-        UserError: no texts.
-    """
-    return _texts("plugins", "texts, such as ['accelerator:TARGET']", plugins)
-
-
-def read_pool_texts(pools: object) -> tuple[str, ...]:
-    """Read pools: one text is one pool.
-
-    Raises:
-        UserError: no texts.
-    """
-    return _texts("pools", "texts, such as ['fast=200kB', 'slow']", pools)
-
-
 def _texts(argument: str, expected: str, given: object) -> tuple[str, ...]:
     """One text, or several."""
     if isinstance(given, str):
@@ -76,27 +91,17 @@ def read_shapes(shapes: object) -> list[dict[str, str]]:
     return [{name: _shape(name, shape) for name, shape in each.items()} for each in given]
 
 
-def read_texts(argument: str, example: str, given: object) -> dict[str, str]:
-    """Read a dict of texts.
-
-    Raises:
-        UserError: anything else; it shows ``example``.
-    """
+def _dict_of_texts(argument: str, given: object) -> dict[str, str]:
+    example = str(_example(argument))
     texts = _dict(argument, example, given)
     if not all(isinstance(text, str) for text in texts.values()):
         raise _wrong(argument, f"a dict of texts, such as {example}", given)
     return cast("dict[str, str]", texts)
 
 
-def read_place(given: object) -> tuple[tuple[str, str], ...]:
-    """Read a dict of devices by glob; ``auto`` is for all nodes.
-
-    Raises:
-        UserError: anything else.
-    """
-    if given == AUTO:
-        return (("*", AUTO),)
-    return tuple(read_texts("place", "{'/layer1/*': 'acc'}", given).items())
+def _place(given: object) -> tuple[tuple[str, str], ...]:
+    """A dict of devices by glob; ``auto`` is for all nodes."""
+    return (("*", AUTO),) if given == AUTO else tuple(_dict_of_texts("place", given).items())
 
 
 def read_count(argument: str, given: object, least: int) -> int:

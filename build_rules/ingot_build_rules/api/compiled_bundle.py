@@ -22,7 +22,7 @@ from ingot_build_rules.compilation.describe_placement import find_fallbacks
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.start_compilation import start_compilation
-from ingot_build_rules.rules.choices import WARN
+from ingot_build_rules.rules.option_rows import WARN
 
 if TYPE_CHECKING:
     import numpy as np

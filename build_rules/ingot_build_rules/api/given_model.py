@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
-from ingot_build_rules.compilation.program_suffix import is_program
+from ingot_build_rules.compilation.kind_of_file import is_program
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.lazy_dataclass import dataclass
 

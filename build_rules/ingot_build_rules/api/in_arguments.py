@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from ingot_build_rules.rules.export_rows import FIELDS_OF_OPTIONS
+from ingot_build_rules.rules.option_rows import FIELDS, ROWS
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
-from ingot_compiler.ir.message import OptionRef, Piece
+from ingot_compiler.ir.message import Piece
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 
 @contextmanager
@@ -30,58 +33,43 @@ def errors_in_arguments() -> Generator[None]:
 def in_arguments(error: ErrorT) -> ErrorT:
     """The error in the words of arguments; itself if there is nothing to change."""
     told = with_pieces(error, _piece_in_arguments)
-    return error if list(map(str, told.parts)) == list(map(str, error.parts)) else told
+    return error if str(told) == str(error) else told
 
 
 def _piece_in_arguments(piece: Piece) -> Piece:
-    if isinstance(piece, OptionRef):
-        return ARGUMENTS.get(piece.name, _plain(piece.name))(piece.value)
-    if isinstance(piece, str):
-        for option, argument in OPTIONS_IN_TEXTS.items():
-            piece = piece.replace(option, argument)
-    return piece
+    if isinstance(piece, OptionClause):
+        if piece.option.name not in {*WRITTEN, *FIELDS, *FIELDS_OF_OPTIONS}:
+            return piece.otherwise
+        return piece.said.format(_as_argument(piece.option))
+    return _as_argument(piece) if isinstance(piece, OptionRef) else piece
 
 
-def _plain(option: str) -> Callable[[str], str]:
-    """An argument of the option's own name."""
-    argument = option.replace("-", "_")
-    return lambda value: f"{argument}={value!r}" if value else argument
+def _as_argument(option: OptionRef) -> str:
+    name, value = option.name, option.value
+    if name in WRITTEN:
+        return WRITTEN[name](value)
+    field = FIELDS.get(name) or FIELDS_OF_OPTIONS.get(name, "")
+    form = ROWS[field].form if field in ROWS else "text"
+    if not field:
+        return str(option)
+    if not value:
+        return field
+    if form not in ("pairs", "places", "shapes"):
+        return f"{field}={value!r}"
+    # A glob and an input may contain "="; what is said of a device or an op has its own.
+    key, equals, entry = value.partition("=") if form == "pairs" else value.rpartition("=")
+    return f"{field}={{{key!r}: {entry!r}}}" if equals else f"{field}[{value!r}]"
 
 
-def _table(argument: str, separate: Callable[[str], tuple[str, str, str]]) -> Callable[[str], str]:
-    """An argument that is a dict: of one entry, where the option has a value."""
-
-    def written(value: str) -> str:
-        name, equals, entry = separate(value)
-        if not equals:
-            return f"{argument}[{value!r}]" if value else argument
-        return f"{argument}={{{name!r}: {entry!r}}}"
-
-    return written
-
-
-ARGUMENTS: dict[str, Callable[[str], str]] = {
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "allow-outside": lambda _: "allow_outside=True",
+    "cache": lambda folder: f"cache={folder}" if folder else "cache",
+    "cache-shared": lambda _: "cache_shared=True",
     "check": lambda value: "check={'INPUT': array}" if value else "check",
-    "device": _table("devices", lambda value: value.partition("=")),
-    "op": _table("ops", lambda value: value.partition("=")),
-    "place": _table("place", lambda value: value.rpartition("=")),
-    "plugin": lambda value: f"plugins={value!r}" if value else "plugins",
-    "pool": lambda value: f"pools={value!r}" if value else "pools",
-    "shape": _table("shapes", lambda value: value.rpartition("=")),
-    "target": lambda value: f"targets={value!r}" if value else "targets",
-    "to": lambda stage: f"Bundle.text({stage!r})",
+    "config": lambda value: f"config {value}".rstrip(),
+    "frozen": lambda _: "frozen",
+    "j": lambda count: f"workers={count}, jobs={count}",
+    "max-bytes": lambda _: "max_bytes",
+    "to": lambda stage: f"Bundle.text({stage!r})" if stage else "Bundle.text",
 }
-"""Option -> its value as an argument."""
-OPTIONS_IN_TEXTS = {
-    "(--cache DIR)": "(cache=DIR)",
-    "(--cache-shared)": "(cache_shared=True)",
-    "(--allow-outside)": "(allow_outside=True)",
-    "or choose another --cache": "or choose another cache",
-    "name another folder for the cache, or use this one for reading alone (--read-only)": (
-        "name another folder for the cache (cache=DIR)"
-    ),
-    "build without --frozen to accept it": "build without frozen to accept it",
-    "use fewer processes (-j 1)": "use fewer processes (workers=1, jobs=1)",
-    "repeat it with --debug and report it": "report it with the model",
-}
-"""In texts of layers below the compiler, which refer to nothing; they are ours, word for word."""
+"""What is said beside the options of a compilation, by those of functions that say it, too."""

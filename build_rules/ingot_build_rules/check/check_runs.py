@@ -17,12 +17,13 @@ from ingot_build_rules.check.launch_recorder import LaunchRecorder
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import bind_symbols
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.profile import fitting
 from ingot_compiler.lowering.evaluate_constant import evaluate
 from ingot_compiler.lowering.versions import versions_of
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport

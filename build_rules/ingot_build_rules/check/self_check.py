@@ -35,10 +35,11 @@ from ingot_compiler.backends.host.kinds import ROUNDED_KINDS
 from ingot_compiler.ir.errors import IncompatibleTargetError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.precision import BF16
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel

@@ -23,7 +23,7 @@ from ingot_build_rules.check.generated_inputs import generated_inputs
 from ingot_build_rules.check.output_limits import ExpectedOutput, expected_outputs, steady
 from ingot_compiler.ir.errors import UserError, VerificationError
 from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.precision import BF16
 from ingot_runtime.format import header as head
@@ -32,6 +32,7 @@ from ingot_runtime.format.limits import ALIGNMENT_SMALL_BYTES, MIB
 from ingot_runtime.format.selftest import LIMITS
 from ingot_runtime.ingot_error import IngotError
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 from ingot_runtime.selftest import prove
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ def add_selftest(compiled: CompiledModel, path: str, count: int) -> Proved:
     payloads = {(head.SELFTEST, at): _section(compiled, at, count) for at in range(count)}
     if max(map(len, payloads.values())) > _SECTION_BYTES_MAX:
         why = "inputs and outputs of a call have more than 256 MiB"
-        raise UserError("a call is too large", "option --selftest", why, "leave it out")
+        raise UserError(
+            "a call is too large", ("option ", OptionRef("selftest")), why, "leave it out"
+        )
     with opened(path) as source:
         digest = rewrite_bundle(source, Changes(payloads), path)
     return _proved(path, digest, count, [each.target for each in compiled.target_builds])
@@ -137,7 +140,7 @@ def _call(compiled: CompiledModel, graph: Graph, number: int, count: int) -> _Ca
             why = "rounding decides the shape of an output, which differs between processors"
             break
     what, do = "the model accepts none of the generated inputs", "leave the selftest out"
-    raise UserError(what, "option --selftest", why, do)
+    raise UserError(what, ("option ", OptionRef("selftest")), why, do)
 
 
 def _tensor(array: Array) -> bytes:

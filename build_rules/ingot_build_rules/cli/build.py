@@ -14,6 +14,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ingot_artifacts.store.layers import whole_address
 from ingot_build_rules.cli import console, no_op
 from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
 from ingot_build_rules.cli.build_report import (
@@ -155,7 +156,7 @@ def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildReque
         frozen=arguments.frozen,
         rehash=arguments.rehash,
         read_only=arguments.read_only,
-        caches_below=tuple(map(os.path.abspath, arguments.cache_below)),
+        caches_below=tuple(map(whole_address, arguments.cache_below)),
         lint=arguments.lint,
         checked_share=arguments.check_hits,
         check_seed=secrets.randbits(32),

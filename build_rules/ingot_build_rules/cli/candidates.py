@@ -144,9 +144,9 @@ def _values(item: Argument | Option, before: Sequence[str]) -> Candidates | str:
 
         return _plain(("native", *LEVELS))
     if item.kind == "planner":
-        from ingot_build_rules.compilation.options import ALL_PLANNERS
+        from ingot_build_rules.compilation.options import words_of
 
-        return _plain(ALL_PLANNERS)
+        return _plain(words_of("planner"))
     if item.kind == "verb":
         return list(VERBS)
     if item.kind == "project-name":

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
@@ -20,9 +20,16 @@ from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT, compile_output
 from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.failure import FailedCommand
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.cli.options import attribute
 from ingot_build_rules.compilation.kind_of_file import check_model_kind
-from ingot_build_rules.compilation.program_suffix import PROGRAM
-from ingot_build_rules.rules.choices import Choices
+from ingot_build_rules.rules.option_rows import (
+    NOTHING_GIVEN,
+    PROGRAM,
+    ROWS,
+    GivenOptions,
+    files_of,
+    given_options,
+)
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_max_bytes, cache_trust
 
 if TYPE_CHECKING:
@@ -50,29 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_one(arguments: argparse.Namespace) -> None:
-    from ingot_build_rules.compilation.op_options import read_ops
-    from ingot_build_rules.compilation.options import make_options
+    from ingot_build_rules.compilation.options import read_options
     from ingot_build_rules.compilation.output_file import check_output
-    from ingot_build_rules.compilation.plugins import read_plugins
-    from ingot_build_rules.compilation.tuning_file import read_tuning
 
     if arguments.from_ is None:
         check_model_kind(arguments.model)
-    shapes = usage.profiles(arguments.shape)
-    devices = usage.unique(arguments.device, "--device")
-    options = make_options(
-        arguments.target,
-        shapes,
-        devices,
-        arguments.place,
-        arguments.planner,
-        arguments.other_shapes,
-        plugins=read_plugins(arguments.plugin, os.curdir),
-        ops=read_ops(arguments.op),
-        tuning=read_tuning(arguments.tuning),
-        pools=arguments.pool,
-        **Choices._make(getattr(arguments, field) for field in Choices._fields)._asdict(),
-    )
+    options = read_options(_given(arguments), os.curdir)
     with compile_output(arguments) as output:
         if output is not None:
             given = [arguments.check] if arguments.check else []
@@ -81,6 +71,15 @@ def _run_one(arguments: argparse.Namespace) -> None:
             _compile_loops(arguments, options.targets, output)
         else:
             _compile_model(arguments, options, output)
+
+
+def _given(arguments: argparse.Namespace) -> GivenOptions:
+    """What the command says of the compilation."""
+    said: dict[str, Any] = {field: getattr(arguments, attribute(field)) for field in ROWS}
+    said["shapes"] = usage.profiles(arguments.shape)
+    said["devices"] = usage.unique(arguments.device, "--device")
+    lists = {field: tuple(said[field]) for field, row in ROWS.items() if row.form == "texts"}
+    return given_options({**said, **lists, "targets": lists["targets"] or NOTHING_GIVEN.targets})
 
 
 def _compile_model(
@@ -115,7 +114,7 @@ def _compile(
         outcome = _outcome(_started(build, arguments, options), arguments, output)
         if arguments.depfile is not None:
             sources = build.run(outcome.compiled.compilation.source_paths())
-            files = (*sources, *(os.path.abspath(path) for _, path in arguments.op))
+            files = (*sources, *map(os.path.abspath, files_of(_given(arguments))))
             write_text(arguments.depfile, depfile_text(str(output), files))
     return replace(outcome, warnings=tuple(told)), time.perf_counter() - started
 
@@ -169,6 +168,7 @@ def _compile_loops(
 def _settings(
     arguments: argparse.Namespace, observe: Observer, plugins: tuple[PluginOption, ...]
 ) -> BuildSettings:
+    from ingot_artifacts.store.layers import whole_address
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Message
     from ingot_build_rules.workspace.action_events import ActionEvents
@@ -176,7 +176,7 @@ def _settings(
     return BuildSettings(
         cache_folder(arguments.cache),
         cache_trust(shared=arguments.cache_shared),
-        tuple(map(os.path.abspath, arguments.cache_below)),
+        tuple(map(whole_address, arguments.cache_below)),
         read_only=arguments.read_only,
         jobs=arguments.jobs,
         observers=ActionEvents(observe).observers(),

@@ -10,28 +10,14 @@ import argparse
 import os
 
 from ingot_build_rules.cli.compile_output import STANDARD_OUTPUT
-from ingot_build_rules.compilation.program_suffix import PROGRAM
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Choices, spelling
+from ingot_build_rules.cli.options import attribute, compile_option
+from ingot_build_rules.rules.option_rows import GRAPH, LOOPS, PLACED, PROGRAM, ROWS, spelling
 from ingot_build_rules.text.stages import FROM_LOOPS_TO, STAGES
 from ingot_compiler.ir.errors import UserError
 
 _WHERE = "command ingot compile"
-_SAID_BY = {
-    PROGRAM: ("shape", "place", "device", "op"),
-    "graph": ("shape", "place", "op"),
-    "placed": ("shape", "place", "device", "op"),
-    "loops": (
-        "shape",
-        "place",
-        "device",
-        "plugin",
-        "op",
-        "weights",
-        "check",
-        "depfile",
-    ),
-}
-"""Stage of ``--from`` -> options that do not go with its text; of one value each, see ``ROWS``."""
+_OF_A_MODEL = ("weights", "check", "depfile")
+"""Options that are about more than kernels, beside those whose rows say so."""
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -51,13 +37,13 @@ def check_options(arguments: argparse.Namespace) -> None:
     if to is not None and arguments.check is not None:
         do = "leave --to or --check out"
         raise UserError("nothing to check", _WHERE, "--to writes no bundle", do)
-    if arguments.selftest is not None and (to is not None or arguments.from_ == "loops"):
+    if arguments.selftest is not None and (to is not None or arguments.from_ == LOOPS):
         why = "no bundle is written that could keep it"
         raise UserError("nothing to test", _WHERE, why, "leave --selftest out")
     if arguments.graph is not None and not os.path.isdir(arguments.model):
         why = "--graph names one of a folder of graphs"
         raise UserError("a graph of a file", _WHERE, why, "leave --graph out")
-    has_text = arguments.from_ is not None or to in ("graph", "placed")
+    has_text = arguments.from_ is not None or to in (GRAPH, PLACED)
     if arguments.weights is not None and not has_text:
         why = "--weights belongs to --from, and to --to graph or placed"
         raise UserError("weights without a text of a stage", _WHERE, why, "leave --weights out")
@@ -68,15 +54,19 @@ def check_options(arguments: argparse.Namespace) -> None:
 def _check_from(arguments: argparse.Namespace, stage: str) -> None:
     """Refuse what the text of a stage says already, and a stage that comes before it."""
     given = vars(arguments)
-    named = [name for name in _SAID_BY[stage] if given[name] not in ([], None)]
-    chosen = (field for field in Choices._fields if given[field] != getattr(DEFAULTS, field))
-    named += [spelling(field) for field in chosen if stage in ROWS[field].said_by]
-    for name in named[:1]:
+    said = [
+        spelling(field)
+        for field, row in ROWS.items()
+        if stage in row.said_by
+        and given[attribute(field)] not in ([], False, compile_option(field).default)
+    ]
+    said += [name for name in _OF_A_MODEL if stage == LOOPS and given[name] is not None]
+    for name in said[:1]:
         why = f"the text of a {_named(stage)} says it already, or has no place for it"
         what = f"--{name} with {_given(stage)}"
         raise UserError(what, _WHERE, why, f"leave --{name} out")
-    first = "graph" if stage == PROGRAM else stage
-    later = FROM_LOOPS_TO if stage == "loops" else STAGES[STAGES.index(first) :]
+    first = GRAPH if stage == PROGRAM else stage
+    later = FROM_LOOPS_TO if stage == LOOPS else STAGES[STAGES.index(first) :]
     if arguments.to is not None and arguments.to not in later:
         what = f"--to {arguments.to} with {_given(stage)}"
         why = f"expected one of {', '.join(later)}, got {arguments.to!r}"

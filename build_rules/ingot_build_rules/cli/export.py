@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.usage import profiles, unique
-from ingot_build_rules.compilation.kind_of_file import check_bundle_kind, check_model_kind
-from ingot_build_rules.compilation.program_suffix import is_program
+from ingot_build_rules.compilation.kind_of_file import (
+    check_bundle_kind,
+    check_model_kind,
+    is_program,
+)
 from ingot_build_rules.rules.export_rows import (
     EXPORT_ROWS,
     FIELD_ROWS,

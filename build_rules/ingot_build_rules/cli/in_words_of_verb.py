@@ -9,28 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 
 from ingot_build_rules.cli.verbs import VERBS, read_verb
-from ingot_build_rules.rules.choices import ROWS, spelling
+from ingot_build_rules.rules.export_rows import FIELD_ROWS, FIELDS_OF_OPTIONS
+from ingot_build_rules.rules.option_rows import FIELDS, ROWS, key
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
-from ingot_compiler.ir.message import OptionRef, Piece
-
-IN_PROJECT: Mapping[str, str] = {
-    "target": "targets",
-    "shape": "shape.INPUT",
-    "other-shapes": "other-shapes",
-    "device": "devices.NAME",
-    "place": 'place."GLOB"',
-    "planner": "planner",
-    "plugin": "plugins",
-    "tuning": "tuning",
-    "pool": "pools",
-    "op": 'ops."DOMAIN::NAME"',
-    **{spelling(field): spelling(field) for field in ROWS},
-}
-"""Option of ``compile`` -> the key of a bundle that says the same in a project."""
-_LISTS = ("plugins", "pools", "targets")
+from ingot_compiler.ir.message import Piece
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 
 def in_words_of(error: ErrorT, verb: str) -> ErrorT:
@@ -42,26 +27,42 @@ def in_words_of(error: ErrorT, verb: str) -> ErrorT:
 
 
 def _in_words(piece: Piece, names: set[str]) -> Piece:
-    if not isinstance(piece, OptionRef) or f"--{piece.name}" in names:
+    if isinstance(piece, OptionClause):
+        return piece.said.format(piece.option) if _is_in(names, piece.option) else piece.otherwise
+    if not isinstance(piece, OptionRef) or _is_in(names, piece):
         return piece
-    if "--config" in names and piece.name in IN_PROJECT:
+    if "--config" in names and piece.name in {*FIELDS, *FIELDS_OF_OPTIONS}:
         return _as_key(piece)
     return f"{piece} (of ingot compile)"
 
 
+def _is_in(names: set[str], option: OptionRef) -> bool:
+    return str(OptionRef(option.name)) in names
+
+
+def written_key(field: str) -> str:
+    """Return the key of a bundle that says what an option of ``compile`` does: ``devices.NAME``."""
+    entry = ROWS[field].entry
+    return f"{key(field)}.{entry}" if entry else key(field)
+
+
 def _as_key(option: OptionRef) -> str:
     """``shape.x = "1x3"``: a line of a bundle in ``ingot.toml``."""
-    key, value = IN_PROJECT[option.name], option.value
-    table, dot, _ = key.partition(".")
-    if dot:
-        # A glob and an input may contain "="; a device's value has its own.
-        parts = value.partition("=") if table in ("devices", "ops") else value.rpartition("=")
-        if not parts[1]:
-            return f"{table}.{_bare(value)}" if value else table
-        return f"{table}.{_bare(parts[0])} = {json.dumps(parts[2])}"
+    value = option.value
+    if option.name not in FIELDS:
+        name = FIELD_ROWS[FIELDS_OF_OPTIONS[option.name]].key
+        return f"{name} = {json.dumps(value)}" if value else name
+    field = FIELDS[option.name]
+    row, name = ROWS[field], key(field)
     if not value:
-        return key
-    return f"{key} = {json.dumps([value] if table in _LISTS else value)}"
+        return name
+    if row.entry:
+        # A glob and an input may contain "="; what is said of a device or an op has its own.
+        parts = value.partition("=") if row.form == "pairs" else value.rpartition("=")
+        if not parts[1]:
+            return f"{name}.{_bare(value)}"
+        return f"{name}.{_bare(parts[0])} = {json.dumps(parts[2])}"
+    return f"{name} = {json.dumps([value] if row.is_many else value)}"
 
 
 def _bare(name: str) -> str:

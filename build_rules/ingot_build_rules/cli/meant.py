@@ -11,20 +11,19 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from ingot_build_rules.cli.in_words_of_verb import IN_PROJECT
+from ingot_build_rules.cli.in_words_of_verb import written_key
 from ingot_build_rules.cli.verbs import VERBS, Verb, read_verb
-from ingot_build_rules.rules.choices import ROWS, spelling
+from ingot_build_rules.rules.option_rows import FIELDS, ROWS, spelling
 
 OPTION_MEANINGS: Mapping[str, str] = {
-    "--target": (
-        "--arch --architecture --cpu --mcpu --march --mtriple --triple --isa --platform --features "
-        "--mattr --target-cpu --cpu-features -mcpu -march -mtriple -mattr -t --targets"
-    ),
+    **{
+        f"--{spelling(field)} {value}".rstrip(): words
+        for field, row in ROWS.items()
+        for value, words in row.elsewhere.items()
+    },
     "--output": "--out --outfile --output-file --output-path --save --dest --to-file",
     "--outputs": "--output --out -o --outfile --save --save-outputs",
     "--inputs": "--input --in -i --feed --data --load-inputs --args",
-    "--shape": "--shapes --input-shape --input-shapes --batch --batch-size --dims --size --optShapes "
-    "--minShapes --maxShapes --min-shape --max-shape",
     "--threads": "--cores --num-threads --intra-op-threads --cpus -t -j --jobs",
     "--jobs": "--parallel --threads --cores --processes --num-workers --workers -p -t",
     "--seconds": "--time --duration --iterations --iters --repeat --runs --warmup --warm-up -n",
@@ -40,8 +39,6 @@ OPTION_MEANINGS: Mapping[str, str] = {
     "--to": "--emit --stage --stop-after --dump --dump-ir --print-ir --compile-to --mlir --ir -S",
     "--from": "--input-type --compile-from --stage",
     "--check": "--verify --validate --test --compare",
-    "--device": "--devices --backend --gpu --cuda --provider --accelerator",
-    "--place": "--placement --assign --map",
     "--max-bytes": "--memory --max-memory --memory-limit --workspace --memPoolSize --max-workspace",
     "--asm": "--assembly --disassemble --dump-asm -S -d",
     "--fusion": "--fused --groups --ops",
@@ -52,11 +49,6 @@ OPTION_MEANINGS: Mapping[str, str] = {
     "--against": "--compare --with --diff --base",
     "--variant": "--target --arch --cpu",
     "--once": "--one-shot --single",
-    **{
-        f"--{spelling(field)} {value}".rstrip(): words
-        for field, row in ROWS.items()
-        for value, words in row.elsewhere.items()
-    },
 }
 """Option -> what the same is called elsewhere."""
 VERB_MEANINGS: Mapping[str, str] = {
@@ -155,7 +147,7 @@ def _project_key(word: str) -> str:
     meant = [
         name.split()[0].removeprefix("--") for name in (word, *_meaning(word, OPTION_MEANINGS))
     ]
-    return next((IN_PROJECT[option] for option in meant if option in IN_PROJECT), "")
+    return next((written_key(FIELDS[option]) for option in meant if option in FIELDS), "")
 
 
 def _reason(word: str) -> str:

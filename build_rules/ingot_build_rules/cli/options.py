@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from ingot_build_rules.rules.option_rows import DEFAULTS, ROWS, spelling
+
 
 class Argument(NamedTuple):
     """A word without a name of its own. ``times`` is how often it comes, as in argparse: ``*``,
@@ -60,6 +62,26 @@ class Example(NamedTuple):
     says: str
 
 
+def compile_option(field: str) -> Option:
+    """Return an option of a compilation as its row says it."""
+    row = ROWS[field]
+    default = row.words[0] if row.words else getattr(DEFAULTS, field, None)
+    return Option(
+        f"--{spelling(field)}",
+        row.text,
+        row.metavar,
+        row.kind,
+        None if row.form == "flag" or row.is_many else default,
+        row.words,
+        row.is_many,
+    )
+
+
+def attribute(field: str) -> str:
+    """Return where the value of an option of a compilation is among the arguments."""
+    return spelling(field).replace("-", "_")
+
+
 def usable_cpu_count() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
@@ -73,12 +95,7 @@ TARGETS = Argument(
 JSON = Option("--json", "print one JSON object instead of text")
 DEBUG = Option("--debug", "show the traceback of an error")
 QUIET = Option("-q --quiet", "no progress, no summary")
-PLUGIN = Option(
-    "--plugin",
-    "a target from outside, which runs with your rights (docs/plugins.md)",
-    "MODULE:TARGET[,ATTRIBUTE=VALUE]",
-    repeats=True,
-)
+PLUGIN = compile_option("plugins")
 JOBS = Option("-j --jobs", "processes at most (default: all processors)", "N", "jobs")
 DIGEST = Option(
     "--digest",

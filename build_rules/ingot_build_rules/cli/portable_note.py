@@ -40,7 +40,8 @@ def project_note(project: ProjectModel, built: Collection[str]) -> str | None:
     outputs = [
         bundle.output
         for bundle in project.bundles
-        if bundle.name in built and "native" in [texts.get(it, it) for it in bundle.targets]
+        if bundle.name in built
+        and "native" in [texts.get(it, it) for it in map(str, bundle.options.targets)]
     ]
     remedy = 'targets = ["{0}"] in ingot.toml'
     if len(outputs) > 1:

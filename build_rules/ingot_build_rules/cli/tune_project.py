@@ -12,6 +12,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingot_build_rules.rules.option_rows import files_of
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -57,8 +58,8 @@ def measurements(arguments: argparse.Namespace) -> list[Measurement]:
     loaded = load_project(folder or ".")
     found: dict[str, Measurement] = {}
     for bundle in loaded.project.bundles:
-        if bundle.tuning is not None:
-            _add(found, _measurement(loaded, bundle, bundle.tuning))
+        if bundle.options.tuning is not None:
+            _add(found, _measurement(loaded, bundle, bundle.options.tuning))
     if not found:
         why = "no bundle says where its tuning file lies"
         do = 'write tuning = "NAME.tune" into a [bundle.NAME]'
@@ -79,7 +80,7 @@ def _measurement(loaded: LoadedProject, bundle: BundleSpec, tuning: str) -> Meas
     from ingot_build_rules.project.compile_requests import compile_requests
     from ingot_compiler.ir.optimize_for import SIZE
 
-    without = replace(bundle, tuning=None)
+    without = replace(bundle, options=bundle.options._replace(tuning=None))
     project = replace(loaded.project, bundles=(without,))
     (request,) = compile_requests(project, [bundle.name], loaded.path)
     where = f"{loaded.path}, [bundle.{bundle.name}]"
@@ -100,7 +101,7 @@ def _kept(loaded: LoadedProject) -> tuple[str, ...]:
     project = loaded.project
     paths = {model.source for model in project.models}
     paths |= {path for test in project.tests for path in (test.inputs, test.outputs)}
-    paths |= {path for bundle in project.bundles for _, path in bundle.ops}
+    paths |= {path for bundle in project.bundles for path in files_of(bundle.options)}
     return loaded.path, *(os.path.join(loaded.folder, path) for path in sorted(paths))
 
 

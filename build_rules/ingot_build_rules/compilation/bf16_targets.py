@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ingot_build_rules.rules.compile_options import DeviceOption
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.option_ref import OptionRef
 
 _WHY = (
     "products of bf16 take an instruction that is in no level: avx512bf16 of x86-64-v4, bf16 of "

@@ -24,12 +24,12 @@ from ingot_compiler.backends.host.targets.target import parse_target as parse_pr
 from ingot_compiler.backends.registry import BACKENDS, backend_of
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets, read_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.placement.configuration import Configuration
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_runtime.errors import InputError
 from ingot_runtime.format.device_text import read_device_text
 from ingot_runtime.format.plan import DEVICE_KINDS
+from ingot_runtime.option_ref import OptionRef
 
 KINDS = tuple(kind for kind in DEVICE_KINDS if kind != HOST)
 KINDS_WITH_CODE = tuple(backend.kind for backend in BACKENDS if backend.kind != HOST)
@@ -145,7 +145,8 @@ def _require_one_target(device: DeviceOption, same: Sequence[str], where: Option
         targets = dict.fromkeys(each.target for each in device.all if each.kind == kind)
         if len(targets) > 1:
             why = f"{kind} is named for {' and '.join(targets)}; its code is for one target"
-            do = "name the lowest one that has to run it; several of --target are for the host"
+            host = ("; several of ", OptionRef("target"), " are for the host")
+            do = ("name the lowest one that has to run it", *host)
             raise UserError(f"device {device.name!r} has several targets", where, why, do)
 
 

@@ -10,11 +10,11 @@ from ingot_build_rules.rules.compile_options import HOST, DeviceOption
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.registry import backend_of
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.placement.device_costs import DeviceCosts
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 from ingot_runtime.format.plan import DEVICE_KINDS
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 Codes = tuple[tuple[str, str], ...]
 """Kind and target of what a device may be, the first choice first."""

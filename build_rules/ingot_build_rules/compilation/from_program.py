@@ -13,12 +13,12 @@ from typing import Any
 from ingot_build_rules.compilation.configure import configure
 from ingot_build_rules.compilation.from_text import device_text, read_text
 from ingot_build_rules.compilation.stage_weights import StageWeights, constants_of, weight_number
-from ingot_build_rules.rules.choices import FORBID
 from ingot_build_rules.rules.compile_options import CompileOptions, DeviceOption
+from ingot_build_rules.rules.option_rows import FORBID
 from ingot_compiler.backends.target_forms import GivenTargets
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.control import nodes_inside
 from ingot_compiler.placement.virtual_device import VirtualDevice
@@ -28,6 +28,7 @@ from ingot_compiler.programs.plan_devices import with_own_devices
 from ingot_compiler.programs.planner.plan import Plan, plan
 from ingot_compiler.programs.planner.plan_steps import plan_steps
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.placement.parse_placed import parse_placed
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import VirtualDevice
+from ingot_runtime.option_ref import OptionRef
 
 
 def read_text(path: str) -> str:
@@ -46,7 +47,7 @@ def read_text(path: str) -> str:
             "not a text",
             path,
             f"expected UTF-8, got another byte at {error.start}",
-            "give a file that --to wrote",
+            ("give a file that ", OptionRef("to"), " wrote"),
         ) from None
 
 

@@ -9,8 +9,9 @@ from ingot_build_rules.rules.compile_options import HOST
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.target_forms import GivenTarget, target_text
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_runtime.format.plan import DEVICE_KINDS
+from ingot_runtime.option_ref import OptionRef
 
 _BESIDE_HOST = DEVICE_KINDS[1:]
 

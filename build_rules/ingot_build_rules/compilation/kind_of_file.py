@@ -1,14 +1,17 @@
-"""What a file is that is not what was expected: a bundle in the place of a model, a model in the
-place of a bundle, a file of another tool, text, nothing.
+"""What a file is that the user gives: a program, by its suffix; or what was not expected: a bundle in
+the place of a model, a model in the place of a bundle, a file of another tool, text, nothing.
 
-In: the path that the user gave. Out: an error that says what it is and what to do, if it is one of
-these. Not done here: reading models and bundles, whose own errors tell of every other file.
+In: the path. Out: whether it is a program, and where its weights are; an error that says what it is
+and what to do, if it is one of the others. Not done here: reading models, programs and bundles,
+whose own errors tell of every other file.
 """
 
 from __future__ import annotations
 
 import os
+from typing import cast
 
+from ingot_build_rules.rules.option_rows import PROGRAM
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_runtime.errors import NotABundleError
 from ingot_runtime.format.file import PROGRAM_MAGIC, TRAILER, TRAILER_MAGIC
@@ -138,3 +141,17 @@ def _start(path: str) -> bytes | None:
             return file.read(_LOOKED_AT_BYTES)
     except OSError:
         return None
+
+
+def is_program(model: object) -> bool:
+    """Whether what the user gives as a model is the path of a program."""
+    if not isinstance(model, str | os.PathLike):
+        return False
+    return os.fspath(cast("str", model)).endswith(f".{PROGRAM}")
+
+
+def weights_beside(path: str) -> str | None:
+    """The file with the constants of a program, where it is there: ``NAME.npz`` beside
+    ``NAME.ingot-text``."""
+    beside = f"{path.removesuffix(f'.{PROGRAM}')}.npz"
+    return beside if os.path.isfile(beside) else None

@@ -12,7 +12,8 @@ from ingot_build_rules.rules.compile_options import HOST
 from ingot_compiler.backends.registry import backend_of
 from ingot_compiler.backends.tags.read_tags import tags_of
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef, Text, joined, message
+from ingot_compiler.ir.message import Text, joined, message
+from ingot_runtime.option_ref import OptionRef
 
 _NATIVE = "native"
 _TAGS = tuple(tags_of(backend_of(HOST).tags))

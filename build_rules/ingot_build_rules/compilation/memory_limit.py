@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
+from ingot_compiler.ir.message import Text, message, nodes_text
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph, Launch

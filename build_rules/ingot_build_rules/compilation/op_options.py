@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ingot_build_rules.rules.op_option import OpOption
 from ingot_compiler.ir.errors import BuildError, UserError
-from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.option_ref import OptionRef
 
 SIZE_BYTES_MAX = 1 << 26
 

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.folder_layer import open_layer
 from ingot_artifacts.store.foreign_records import foreign_lines
+from ingot_artifacts.store.layers import open_layer
 from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.compilation.limit_keeper import LimitKeeper
@@ -30,15 +30,11 @@ from ingot_build_rules.compilation.plugins import with_plugins
 from ingot_build_rules.engine.actions.backlog import Backlog
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.key import KeyMaker
-from ingot_build_rules.engine.actions.rule import Rulebook
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.engine.cache.file_digests import DiskFiles
-from ingot_build_rules.engine.executors.executor import Executor, InlineExecutor
-from ingot_build_rules.engine.executors.jobserver import JobServer
-from ingot_build_rules.engine.executors.local import LocalExecutor
-from ingot_build_rules.engine.executors.pool import PoolExecutor
+from ingot_build_rules.engine.executors.registry import LINT, LOCAL, Site, open_executor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.rules.compile_options import PluginOption
 from ingot_build_rules.rules.registry import RULEBOOK
@@ -51,8 +47,8 @@ class BuildSettings:
     them count; with ``read_only`` the first one is, too. ``jobs``: processes at most, 1 runs
     everything in this one; more are started when there is enough to do. ``rehash``: look into every
     file. ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when
-    it cannot be had. ``lint``: run everything again, in this process, and fail what reads a file
-    that its key does not know of. ``history``: rule -> seconds of one action in past builds.
+    it cannot be had. ``executor``: of the list; ``lint`` runs everything again, in this process, and
+    fails what reads a file that its key does not know of. ``history``: rule -> seconds of one action in past builds.
     ``plugins``: those that the user has named: no other code from outside ever runs.
     ``max_bytes``: what the first cache may take, None for the default; ``tell`` is told when it was
     made smaller for that."""
@@ -68,7 +64,7 @@ class BuildSettings:
     waiting: Callable[[int], None] | None = None
     makeflags: str = ""
     warn: Callable[[str], None] = lambda _: None
-    lint: bool = False
+    executor: str = LOCAL
     history: Mapping[str, float] = field(default_factory=dict[str, float])
     plugins: tuple[PluginOption, ...] = ()
     max_bytes: int | None = None
@@ -88,7 +84,11 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         files = disk_files(settings)
         values, backlog = Values(cache.blobs, Codec(RULEBOOK.types)), Backlog(settings.history)
         rulebook = with_plugins(RULEBOOK, settings.plugins)
-        executor = _executor(settings, rulebook, cache, values, backlog, stack)
+        site = Site(
+            rulebook, values, cache.layers, cache.temporary, backlog, settings.jobs,
+            settings.makeflags, settings.warn, stack, [*PACKAGE_FOLDERS.values()],
+        )  # fmt: skip
+        executor = open_executor(settings.executor, site)
         build = Scheduler(
             rulebook, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files,
             key_maker(settings, files), _policy(settings), settings.observers, backlog,
@@ -146,37 +146,11 @@ def key_maker(settings: BuildSettings, files: DiskFiles) -> KeyMaker:
 
 def _policy(settings: BuildSettings) -> Policy:
     """To lint, everything runs again."""
-    return replace(settings.policy, checked_share=1.0) if settings.lint else settings.policy
-
-
-def _executor(
-    settings: BuildSettings,
-    rulebook: Rulebook,
-    cache: Cache,
-    values: Values,
-    backlog: Backlog,
-    stack: ExitStack,
-) -> Executor:
-    if settings.lint:
-        from ingot_build_rules.engine.executors.lint import LintExecutor
-
-        folders = [folder for layer in cache.layers for folder in layer.folders]
-        return LintExecutor(rulebook, values, [*PACKAGE_FOLDERS.values(), *folders])
-    inline = InlineExecutor(rulebook, values)
-    if settings.jobs == 1:
-        return inline
-    addresses = [layer.address for layer in cache.layers]
-    pool = PoolExecutor(rulebook, addresses, cache.temporary, _tokens(settings, stack))
-    return LocalExecutor(inline, pool, settings.jobs, backlog, settings.warn)
-
-
-def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:
-    server = JobServer.from_makeflags(settings.makeflags)
-    if server is not None:
-        stack.enter_context(server)
-        if server.warning:
-            settings.warn(server.warning)
-    return server
+    return (
+        replace(settings.policy, checked_share=1.0)
+        if settings.executor == LINT
+        else settings.policy
+    )
 
 
 def code_digests_of(settings: BuildSettings) -> CodeDigests:

@@ -1,6 +1,6 @@
 """What the user asks of one compilation, checked and in canonical form.
 
-In: texts of the command line, or arguments of ``ingot.compile``. Out: ``CompileOptions``. Not done
+In: what a face was given, the folder that its paths begin in. Out: ``CompileOptions``. Not done
 here: the model.
 """
 
@@ -11,52 +11,85 @@ from typing import Unpack
 
 from ingot_build_rules.compilation.bf16_targets import require_bf16
 from ingot_build_rules.compilation.configure import configure, device_options
+from ingot_build_rules.compilation.op_options import read_ops
+from ingot_build_rules.compilation.plugins import read_plugins
 from ingot_build_rules.compilation.pool_option import read_pools
 from ingot_build_rules.compilation.strict_targets import check_devices, strict_targets
 from ingot_build_rules.compilation.suggest import suggest
-from ingot_build_rules.rules.choices import ROWS, ChoiceKeywords, Choices, spelling
-from ingot_build_rules.rules.compile_options import (
-    AUTO,
-    GENERAL,
-    OTHER_SHAPES,
-    REFUSE,
-    CompileOptions,
-    PluginOption,
-)
+from ingot_build_rules.compilation.tuning_file import read_tuning
+from ingot_build_rules.rules.compile_options import AUTO, CompileOptions, PluginOption
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_build_rules.rules.option_rows import (
+    GENERAL,
+    REFUSE,
+    ROWS,
+    ChoiceKeywords,
+    GivenOptions,
+    Pairs,
+    Shapes,
+    given_options,
+    spelling,
+)
 from ingot_build_rules.rules.tuning_option import TuningOption
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import shape_text
-from ingot_compiler.ir.message import OptionRef, joined, message
+from ingot_compiler.ir.message import joined, message
 from ingot_compiler.ir.optimize_for import SIZE
 from ingot_compiler.ir.precision import BF16, STRICT
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
 from ingot_runtime.format.device_text import meant
+from ingot_runtime.option_ref import OptionRef
 
-Shape = str | Sequence[int | str | tuple[int, int] | None]
-"""``"?x3x224x224"``, or its sizes one by one: None is any, a pair a range."""
-Shapes = Mapping[str, Shape] | Sequence[Mapping[str, Shape]]
-"""Input name -> shape: of one profile, or of several in the order of preference."""
 ALL_PLANNERS = ("best", *PLANNERS)
 ANY_OTHER = ""
 """In the place of a glob: the nodes that no glob places."""
 
 
+def read_options(
+    given: GivenOptions,
+    folder: str | None = None,
+    named_targets: Mapping[str, GivenTarget] | None = None,
+) -> CompileOptions:
+    """Read what a face was given, and the files that it names.
+
+    Args:
+        given: of any face.
+        folder: where relative paths begin, and where modules of plug-ins are found that Python does
+            not find; None for the current folder, and for what Python finds alone.
+        named_targets: further names that ``target=NAME`` of a device may say.
+
+    Raises:
+        UserError, UnsupportedError: as ``make_options``; a file that is none. PluginError: a plug-in
+        that is none. BuildError: the disk failed.
+    """
+    below = folder or ""
+    return make_options(
+        given.targets,
+        given.shapes,
+        dict(given.devices),
+        given.place,
+        other_shapes=given.other_shapes or GENERAL,
+        plugins=read_plugins(given.plugins, folder),
+        named_targets=named_targets,
+        ops=read_ops(given.ops, below),
+        tuning=read_tuning(given.tuning, below),
+        **given.choices._asdict(),
+    )
+
+
 def make_options(
     targets: GivenTargets = (),
-    shapes: Shapes | None = None,
+    shapes: Shapes | Sequence[Pairs] | None = None,
     devices: Mapping[str, str] | None = None,
     place: Sequence[tuple[str, str]] = (),
-    planner: str = "best",
-    other_shapes: str = GENERAL,
     *,
+    other_shapes: str = GENERAL,
     plugins: Sequence[PluginOption] = (),
     named_targets: Mapping[str, GivenTarget] | None = None,
     ops: Sequence[OpOption] = (),
     tuning: TuningOption | None = None,
-    pools: Sequence[str] = (),
     **choices: Unpack[ChoiceKeywords],
 ) -> CompileOptions:
     """Check and order the options; ``configure`` says what is assumed of targets and devices.
@@ -66,9 +99,9 @@ def make_options(
         none.
         UnsupportedError: a device kind that is known and not built yet.
     """
-    _check_choice("memory planner", "planner", planner, ALL_PLANNERS)
-    _check_choice("choice of other shapes", "other-shapes", other_shapes, OTHER_SHAPES)
-    chosen = _checked(Choices(**choices))
+    chosen = given_options(choices).choices
+    for field, value in {"other_shapes": other_shapes, **chosen._asdict()}.items():
+        _check_word(field, value)
     if AUTO in (devices or {}):
         where, why = OptionRef("device", AUTO), f"{AUTO!r} leaves a node to the cost model"
         raise UserError("device name taken", where, why, "choose another name")
@@ -85,22 +118,18 @@ def make_options(
         shapes=profiles,
         devices=device_options(configuration),
         place=_ordered(place),
-        planner=planner,
         other_shapes=other_shapes,
-        values=chosen,
+        values=chosen._replace(pools=read_pools(chosen.pools, configuration.names)),
         plugins=tuple(plugins),
         ops=tuple(ops),
         tuning=_checked_tuning(tuning, configuration, chosen.optimize),
-        pools=read_pools(pools, configuration.names),
     )
 
 
-def _checked(choices: Choices) -> Choices:
-    for field, value in choices._asdict().items():
-        row = ROWS[field]
-        if row.words:
-            _check_choice(row.name, spelling(field), value, row.words)
-    return choices
+def words_of(field: str) -> tuple[str, ...]:
+    """Return what an option may be; empty if it may be anything. Planners are known where there is
+    a compiler, not where there are rows alone."""
+    return ALL_PLANNERS if field == "planner" else ROWS[field].words
 
 
 def _checked_tuning(
@@ -143,12 +172,12 @@ def _ordered(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return (*others, *((glob, device) for glob, device in place if glob != ANY_OTHER))
 
 
-def _check_choice(what: str, option: str, given: str, choices: Sequence[str]) -> None:
-    if given not in choices:
-        why = f"expected one of {', '.join(choices)}"
-        raise UserError(
-            f"unknown {what} {given!r}", OptionRef(option, given), why, suggest(given, choices)
-        )
+def _check_word(field: str, given: str) -> None:
+    words = words_of(field)
+    if words and given not in words:
+        what, where = f"unknown {ROWS[field].name} {given!r}", OptionRef(spelling(field), given)
+        why = f"expected one of {', '.join(words)}"
+        raise UserError(what, where, why, suggest(given, words))
 
 
 def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
@@ -159,12 +188,13 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
         raise UserError(what, where, why, meant(device, (AUTO, *declared)) or declare)
 
 
-def _profiles(shapes: Shapes | None, *, required: bool) -> tuple[tuple[tuple[str, str], ...], ...]:
+def _profiles(shapes: Shapes | Sequence[Pairs] | None, *, required: bool) -> tuple[Pairs, ...]:
     """Shapes in canonical form; one table is one profile; at least one where that is required."""
     given = [shapes] if isinstance(shapes, Mapping) else shapes or ()
-    found: list[tuple[tuple[str, str], ...]] = []
+    found: list[Pairs] = []
     for each in filter(None, given):
-        profile = tuple(sorted((name, _shape(name, shape)) for name, shape in each.items()))
+        pairs = each.items() if isinstance(each, Mapping) else each
+        profile = tuple(sorted((name, _shape(name, shape)) for name, shape in pairs))
         if profile in found:
             where = joined(" ", (OptionRef("shape", f"{name}={shape}") for name, shape in profile))
             do = "leave one of them out"

@@ -14,7 +14,8 @@ from ingot_build_rules.rules.compile_options import HOST
 from ingot_compiler.frontend.place_marks import matching_globs
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
+from ingot_runtime.option_ref import OptionRef
 
 
 def with_its_glob(

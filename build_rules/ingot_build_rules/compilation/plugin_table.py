@@ -15,12 +15,12 @@ from ingot_build_rules.rules.compile_options import PluginOption
 from ingot_build_rules.rules.lower_claimed import LowerClaimedInputs
 from ingot_build_rules.rules.make_library import LibraryInputs
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.plugins.plugin import Plugin
 from ingot_compiler.plugins.settings import PluginSettings
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 OF_PLUGINS = ("claim", "codegen_claimed", "lower_claimed", "make_library", "rewrite")
 """Rules that run the code of plug-ins."""

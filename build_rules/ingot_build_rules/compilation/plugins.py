@@ -21,10 +21,10 @@ from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.engine.actions.rule import Rulebook, module_of
 from ingot_build_rules.rules.compile_options import PluginOption
 from ingot_compiler.ir.errors import PluginError, UserError
-from ingot_compiler.ir.message import OptionRef
 from ingot_compiler.plugins.plugin import Plugin
 from ingot_compiler.plugins.settings import AttributeValue, PluginSettings
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.option_ref import OptionRef
 
 _FORM = "MODULE:TARGET[,ATTRIBUTE=VALUE]..."
 _FLAGS = {"true": True, "false": False}

@@ -19,6 +19,7 @@ from ingot_artifacts.store.atomic import atomic_file
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.graph import Graph, Names, Node
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,7 +137,8 @@ def check_weights(graph: Graph, weights: Sequence[bytes], path: str) -> None:
         found = len(weights[number]) if number < len(weights) else 0
         if found != size_bytes:
             why = f"expected {size_bytes} bytes, got {found}"
-            do = "give the weights with --weights FILE.npz"
+            file = OptionRef("weights", "FILE.npz")
+            do = OptionClause(file, "give the weights with {}", "put them beside the text")
             raise UserError("a constant without its weight", f"{path}, constant {number}", why, do)
 
 

@@ -12,11 +12,12 @@ from typing import cast
 
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.compile_model import CompiledModel
+from ingot_build_rules.compilation.kind_of_file import is_program, weights_beside
 from ingot_build_rules.compilation.model_source import Model, open_model
-from ingot_build_rules.compilation.program_suffix import PROGRAM, is_program, weights_beside
 from ingot_build_rules.compilation.toolchain import Toolchain, toolchain
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.option_rows import PROGRAM
 
 
 def start_compilation(

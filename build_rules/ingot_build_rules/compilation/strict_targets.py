@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ingot_build_rules.rules.compile_options import DeviceOption
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.option_ref import OptionRef
 
 _WHY = "strict results are rounded after each product and each sum, on every processor alike"
 

@@ -71,7 +71,7 @@ class TargetStages:
         fused, steps, model = await self.fused(), await self.steps(), self._model
         options = model.options
         inputs = PlanInputs(
-            fused.fused, steps, options.planner, options.pools, 1 + len(options.devices)
+            fused.fused, steps, options.choices.planner, options.pools, 1 + len(options.devices)
         )
         try:
             plan = await model.need(PLAN_MEMORY, inputs, self.target)
@@ -90,7 +90,7 @@ class TargetStages:
     async def plan_with_tensors(self) -> Artifact[MemoryPlan]:
         """Stage 8 of C source whose inputs and outputs lie in the workspace."""
         fused, steps, options = await self.fused(), await self.steps(), self._model.options
-        inputs = PlanInputs(fused.fused, steps, options.planner, tensors_inside=True)
+        inputs = PlanInputs(fused.fused, steps, options.choices.planner, tensors_inside=True)
         return await self._model.need(PLAN_MEMORY, inputs, self.target)
 
     async def compiled(self) -> tuple[Compiled, ...]:

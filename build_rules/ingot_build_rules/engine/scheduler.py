@@ -44,6 +44,7 @@ from ingot_build_rules.engine.cached_results import CachedResults
 from ingot_build_rules.engine.executors.executor import Executor, Handle
 from ingot_build_rules.engine.tasks import Tasks, results
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 Value = TypeVar("Value")
 _POLL_SECONDS = 0.02
@@ -473,5 +474,5 @@ def _vanishes(digest: str) -> ActionError:
         "an artifact is lost",
         f"artifact {digest[:16]}",
         "the cache has lost it, and making it again did not bring it back",
-        "run `ingot cache verify`, or choose another --cache",
+        ("run `ingot cache verify`, or choose another ", OptionRef("cache")),
     )

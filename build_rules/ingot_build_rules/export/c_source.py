@@ -21,7 +21,8 @@ from ingot_build_rules.export.c_names import c_identifier, c_identifiers
 from ingot_build_rules.export.c_tensors import named_tensors
 from ingot_build_rules.rules.c_source import C_SOURCE, CSource, CSourceInputs
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
-from ingot_build_rules.rules.compile_options import GENERAL, REFUSE, CompileOptions
+from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.option_rows import GENERAL, REFUSE
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.backends.c import C_KERNEL
 from ingot_compiler.backends.c.c_forms import C_FORMS, CForm, read_form
@@ -32,6 +33,7 @@ from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 from ingot_runtime.shape_option import shape_options
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def are_tensors_in(pool: str) -> bool:
     """
     if pool not in ("", _WORKSPACE):
         what, why = f"no pool {pool!r}", f"C source has {_WORKSPACE} alone"
-        raise UserError(what, "--tensors-in", why, f"write {_WORKSPACE}")
+        raise UserError(what, OptionRef("tensors-in"), why, f"write {_WORKSPACE}")
     return bool(pool)
 
 
@@ -115,7 +117,7 @@ def _options(form: CForm, choices: CChoices) -> CompileOptions:
         own = replace(
             bundle,
             targets=own.targets,
-            pools=own.pools,
+            values=bundle.choices._replace(pools=()),
             tuning=own.tuning,
             shapes=profiles,
             other_shapes=other_shapes,

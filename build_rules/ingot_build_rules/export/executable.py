@@ -20,6 +20,7 @@ from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES
 from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.source import Source, read_plan
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 _CHUNK_BYTES = 1 << 24
 # The oldest glibc that programs are linked against, by processor.
@@ -83,7 +84,7 @@ def _require_host(bundle: str, plan: BundlePlan) -> None:
     if beside:
         why = f"the bundle has the device {beside[0].name!r} of kind {beside[0].kind}"
         what = "a static program has no devices beside the host"
-        raise UnsupportedError(what, bundle, why, "make it a dynamic one: --dynamic")
+        raise UnsupportedError(what, bundle, why, ("make it a dynamic one: ", OptionRef("dynamic")))
 
 
 def _triple(bundle: str, plan: BundlePlan, *, dynamic: bool) -> str:

@@ -13,6 +13,7 @@ from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.view.evaluate_call import EvaluatedCall
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
+from ingot_runtime.option_ref import OptionRef
 from ingot_runtime.shape_option import shape_options
 
 
@@ -27,7 +28,7 @@ def sized_inputs(plan: BundlePlan, shapes: Mapping[str, str]) -> tuple[TensorPla
     for name in shapes:
         if name not in names:
             why, do = f"the model's inputs are {', '.join(names)}", suggest(name, names)
-            raise UserError(f"no input {name!r}", f"--shape {name}", why, do)
+            raise UserError(f"no input {name!r}", OptionRef("shape", name), why, do)
     known: dict[int, int] = {}
     return tuple(_sized(tensor, shapes, plan, known) for tensor in plan.inputs)
 
@@ -41,7 +42,7 @@ def _sized(
     text = shapes[tensor.name]
     given = [] if text == "scalar" else text.split("x")
     expected = ", ".join(map(str, tensor.shape(plan.symbols)))
-    where = f"--shape {tensor.name}={text}"
+    where = OptionRef("shape", f"{tensor.name}={text}")
     symbols = {
         str(name): known[dim]
         for dim, name in zip(tensor.dims, tensor.shape(plan.symbols), strict=True)

@@ -35,6 +35,7 @@ from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program import CODES, Program
 from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 INSIDE_BYTES_MAX = 1 << 30
 """Constants within a library: code reaches over 2 GiB, and other code may lie between."""
@@ -98,7 +99,10 @@ def library_facts(bundle: str, source: Source, choices: LibraryChoices) -> Libra
     if call.problem:
         why = named_message(source, call.problem)
         raise UserError(
-            "the model refuses these sizes", bundle, why, "choose others: --shape NAME=1x3x224x224"
+            "the model refuses these sizes",
+            bundle,
+            why,
+            ("choose others: ", OptionRef("shape", "NAME=1x3x224x224")),
         )
     outputs = c_tensors(bundle, plan, sized_outputs(plan, call), "output")
     code = source.section(CODE, variant)
@@ -149,7 +153,9 @@ def _model_name(bundle: str, name: str) -> str:
     made = c_identifier(name or stem)
     if name and made != name:
         why = f"expected an identifier of C, got {name!r}"
-        raise UserError("a name that C does not allow", "--name", why, f"--name {made}")
+        raise UserError(
+            "a name that C does not allow", OptionRef("name"), why, OptionRef("name", made)
+        )
     return made
 
 
@@ -160,7 +166,7 @@ def _variant(bundle: str, plan: BundlePlan, wanted: str) -> int:
         raise UserError(f"no variant {wanted!r}", bundle, why, "choose one of these")
     if not wanted and len(targets) > 1:
         why = f"a library has one, the bundle has {', '.join(targets)}"
-        raise UserError("which variant?", bundle, why, f"--variant {targets[0]}")
+        raise UserError("which variant?", bundle, why, OptionRef("variant", targets[0]))
     return targets.index(wanted) if wanted else 0
 
 
@@ -183,4 +189,4 @@ def _require_near(bundle: str, pools: tuple[Pool, ...]) -> None:
         if not pool.from_caller and pool.size_bytes > INSIDE_BYTES_MAX:
             why = f"expected at most {INSIDE_BYTES_MAX} bytes, got {pool.size_bytes}"
             what = f"pool {pool.name!r} is too large to lie in the library"
-            raise UnsupportedError(what, bundle, why, f"--pool {pool.name}=caller")
+            raise UnsupportedError(what, bundle, why, OptionRef("pool", f"{pool.name}=caller"))

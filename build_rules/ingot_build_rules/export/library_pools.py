@@ -16,6 +16,7 @@ from ingot_build_rules.export.c_tensors import CTensor
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import abi
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 from ingot_runtime.size_option import read_size
 
 ALIGNMENT_BYTES = 64
@@ -126,11 +127,11 @@ def _require_room(pool: Pool, wish: str) -> None:
     limit = read_size(size) if limited else pool.size_bytes
     if limit is None:
         why = f"expected a size such as 64kB, got {size!r}"
-        raise UserError("wrong size of a pool", f"--pool {pool.name}={wish}", why)
+        raise UserError("wrong size of a pool", OptionRef("pool", f"{pool.name}={wish}"), why)
     if pool.size_bytes > limit:
         what = f"pool {pool.name!r} lacks {pool.size_bytes - limit} bytes"
         why = f"expected at most {limit} bytes, got {pool.size_bytes}"
-        raise UserError(what, f"--pool {pool.name}={wish}", why, "allow it more")
+        raise UserError(what, OptionRef("pool", f"{pool.name}={wish}"), why, "allow it more")
 
 
 def _with_tensors(pool: Pool, tensors: Sequence[CTensor]) -> Pool:
@@ -143,17 +144,19 @@ def _require_known(names: Sequence[str], wishes: PoolWishes) -> None:
     written = [name for name in names if name != CONSTANTS]
     for name, place in wishes.places:
         if name not in names:
-            raise _unknown("--pool", name, names)
+            raise _unknown("pool", name, names)
         if place.partition(",")[0] not in (CALLER, INTERNAL):
             why = f"expected {CALLER} or {INTERNAL}, got {place!r}"
-            raise UserError(f"no such place of pool {name!r}", "--pool", why, f"{name}={CALLER}")
+            raise UserError(
+                f"no such place of pool {name!r}", OptionRef("pool"), why, f"{name}={CALLER}"
+            )
     if wishes.tensors_in and wishes.tensors_in not in written:
-        raise _unknown("--tensors-in", wishes.tensors_in, written)
+        raise _unknown("tensors-in", wishes.tensors_in, written)
 
 
 def _unknown(option: str, name: str, names: Sequence[str]) -> UserError:
     why = f"the library has {', '.join(names)}"
-    return UserError(f"no pool {name!r}", option, why, "choose one of these")
+    return UserError(f"no pool {name!r}", OptionRef(option), why, "choose one of these")
 
 
 def _rounded(size_bytes: int) -> int:

@@ -10,12 +10,10 @@ import posixpath
 from collections.abc import Collection, Mapping, Sequence
 
 from ingot_build_rules.compilation.host_target import resolve_target
-from ingot_build_rules.compilation.op_options import read_ops
-from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.compilation.plugins import read_plugins
-from ingot_build_rules.compilation.tuning_file import read_tuning
-from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ModelSpec, ProjectModel
+from ingot_build_rules.compilation.options import read_options
+from ingot_build_rules.project.model import FILE_NAME, BundleSpec, ModelSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.option_rows import NATIVE
 from ingot_compiler.ir.errors import BuildError, PluginError, UnsupportedError, UserError
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -48,7 +46,7 @@ def _target_texts(project: ProjectModel, bundles: Sequence[BundleSpec]) -> dict[
     """The text of each target that the project names; what is native is looked up if a bundle asks
     for it."""
     texts = {spec.name: spec.text for spec in project.targets}
-    if not any(NATIVE in (*bundle.targets, *texts.values()) for bundle in bundles):
+    if not any(NATIVE in (*bundle.options.targets, *texts.values()) for bundle in bundles):
         return texts
     native = str(resolve_target(NATIVE))
     resolved = {name: native if text == NATIVE else text for name, text in texts.items()}
@@ -58,25 +56,14 @@ def _target_texts(project: ProjectModel, bundles: Sequence[BundleSpec]) -> dict[
 def _request(
     bundle: BundleSpec, model: ModelSpec, texts: Mapping[str, str], path: str
 ) -> CompileRequest:
-    targets = [texts.get(name, name) for name in bundle.targets]
-    profiles = model.shapes if bundle.shapes is None else bundle.shapes
-    shapes, devices = [dict(profile) for profile in profiles], dict(bundle.devices)
-    other_shapes = bundle.other_shapes or model.other_shapes
+    given = bundle.options
+    asked = given._replace(
+        targets=[texts.get(name, name) for name in map(str, given.targets)],
+        shapes=model.shapes if given.shapes is None else given.shapes,
+        other_shapes=given.other_shapes or model.other_shapes,
+    )
     try:
-        options = make_options(
-            targets,
-            shapes,
-            devices,
-            bundle.place,
-            bundle.planner,
-            other_shapes,
-            plugins=read_plugins(bundle.plugins, posixpath.dirname(path)),
-            named_targets=texts,
-            ops=read_ops(bundle.ops, posixpath.dirname(path)),
-            tuning=read_tuning(bundle.tuning, posixpath.dirname(path)),
-            pools=bundle.pools,
-            **bundle.choices._asdict(),
-        )
+        options = read_options(asked, posixpath.dirname(path), texts)
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"

@@ -16,8 +16,9 @@ from ingot_build_rules.project.schema import TABLES, ValueKind
 from ingot_build_rules.project.toml_text import Places, Tree
 from ingot_build_rules.project.values import dotted, header
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.option_ref import OptionRef
 
-_EXAMPLE = "bundle.a.planner=best"
+_OPTION, _EXAMPLE = OptionRef("config"), OptionRef("config", "bundle.a.planner=best")
 
 
 def split_config(texts: Sequence[str]) -> dict[str, str]:
@@ -31,11 +32,9 @@ def split_config(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         at = _equals_index(text)
         if at in (0, len(text)):
-            why, do = (
-                f"expected PATH=VALUE, got {text!r}",
-                f"write for example: --config {_EXAMPLE}",
-            )
-            raise UserError("wrong value of --config", "option --config", why, do)
+            what, where = ("wrong value of ", _OPTION), ("option ", _OPTION)
+            why = f"expected PATH=VALUE, got {text!r}"
+            raise UserError(what, where, why, ("write for example: ", _EXAMPLE))
         config[text[:at].strip()] = text[at + 1 :]
     return config
 
@@ -59,7 +58,7 @@ def override(
     unknown paths."""
     problems: list[ProjectProblem] = []
     for text, value in config.items():
-        place = Place(0, f"--config {text}={value}")
+        place = Place(0, str(OptionRef("config", f"{text}={value}")))
         found = _resolve(text, tree, place)
         if isinstance(found, ProjectProblem):
             problems.append(found)
@@ -77,7 +76,7 @@ def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Pr
     path = _split(text)
     if not path:
         what, why = f"{text!r} is no path", "expected keys with dots between"
-        return ProjectProblem(place, what, why, f"write for example: --config {_EXAMPLE}")
+        return ProjectProblem(place, what, why, f"write for example: {_EXAMPLE}")
     table = TABLES.get(path[0])
     if table is None:
         return _unknown(path, 0, TABLES, place)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from ingot_build_rules.rules.choices import DEFAULTS, Choices
-from ingot_build_rules.rules.compile_options import GENERAL
 from ingot_build_rules.rules.export_rows import NOTHING_SAID, ExportFields, Profiles
+from ingot_build_rules.rules.option_rows import GENERAL, NOTHING_GIVEN, GivenOptions
 from ingot_runtime.lazy_dataclass import dataclass
 
 FILE_NAME = "ingot.toml"
-NATIVE = "native"
+OF_THE_MODEL = NOTHING_GIVEN._replace(shapes=None, other_shapes=None)
+"""What a bundle says of which nothing is said."""
 STEM = "{stem}"
 """In a path of a bundle or test that stands for many: replaced by what the model's glob found."""
 
@@ -50,26 +50,14 @@ class BundleSpec:
     """One bundle, or one for each file where ``model`` stands for many: then ``output`` has a
     ``{stem}``.
 
-    ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
-    sorted, without the host. ``place``: (glob over node names, device name), as for
-    ``make_options``. ``plugins``: "module:TARGET" each, in the order of preference. ``ops``: (op,
-    file) of the user's. ``shapes``, ``other_shapes``: in the place of the model's; None for these.
+    ``options``: targets are names of ``ProjectModel.targets``, or their texts; shapes and other
+    shapes are in the place of the model's, None for these.
     """
 
     name: str
     model: str
-    targets: tuple[str, ...]
-    devices: tuple[tuple[str, str], ...]
-    place: tuple[tuple[str, str], ...]
-    planner: str
     output: str
-    choices: Choices = DEFAULTS
-    plugins: tuple[str, ...] = ()
-    ops: tuple[tuple[str, str], ...] = ()
-    tuning: str | None = None
-    pools: tuple[str, ...] = ()
-    shapes: Profiles | None = None
-    other_shapes: str | None = None
+    options: GivenOptions = OF_THE_MODEL
     line: int = field(default=0, compare=False)
 
 

@@ -16,6 +16,7 @@ from ingot_build_rules.project.model import (
     TestSpec,
 )
 from ingot_build_rules.rules.export_rows import FIELD_ROWS
+from ingot_build_rules.rules.option_rows import ROWS, Form, by_field
 
 
 def plain(project: ProjectModel) -> dict[str, Any]:
@@ -44,19 +45,18 @@ def _model(spec: ModelSpec) -> dict[str, Any]:
 def _bundle(spec: BundleSpec) -> dict[str, Any]:
     return {
         "model": spec.model,
-        "targets": list(spec.targets),
-        "devices": dict(spec.devices),
-        "place": [list(pair) for pair in spec.place],
-        "planner": spec.planner,
-        **spec.choices._asdict(),
-        "plugins": list(spec.plugins),
-        "ops": dict(spec.ops),
-        "tuning": spec.tuning,
-        "pools": list(spec.pools),
+        **{name: _option(ROWS[name].form, value) for name, value in by_field(spec.options).items()},
         "output": spec.output,
-        "shapes": None if spec.shapes is None else [dict(profile) for profile in spec.shapes],
-        "other_shapes": spec.other_shapes,
     }
+
+
+def _option(form: Form, value: Any) -> Any:
+    if value is None or form in ("flag", "text"):
+        return value
+    if form == "pairs":
+        return dict(value)
+    # A place is two texts, a profile a table of them.
+    return [*value] if form == "texts" else [*map(dict if form == "shapes" else list, value)]
 
 
 def _export(spec: ExportSpec) -> dict[str, Any]:

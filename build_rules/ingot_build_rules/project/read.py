@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ingot_build_rules.project.model import (
-    NATIVE,
+    OF_THE_MODEL,
     STEM,
     BundleSpec,
     ExportSpec,
@@ -24,9 +24,9 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
 from ingot_build_rules.project.tables import Tables, Values, read_tables
 from ingot_build_rules.project.toml_text import Tree
-from ingot_build_rules.rules.choices import DEFAULTS, Choices, spelling
-from ingot_build_rules.rules.compile_options import GENERAL, HOST
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.rules.export_rows import FIELD_ROWS, NOTHING_SAID, ExportFields
+from ingot_build_rules.rules.option_rows import GENERAL, ROWS, by_field, given_options, key
 from ingot_compiler.backends.target_forms import target_text
 
 RELATIVE_TOLERANCE = 1e-4
@@ -60,7 +60,7 @@ def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
         targets=tuple(_target(*item) for item in _lined("target", tables, findings)),
         models=tuple(_model(*item, defaults) for item in _lined("model", tables, findings)),
         bundles=tuple(
-            _bundle(*item, defaults, many, settings.get("plugins", ()))
+            _bundle(*item, {**settings, **defaults}, many)
             for item in _lined("bundle", tables, findings)
         ),
         exports=tuple(_export(*item) for item in _lined("export", tables, findings)),
@@ -79,42 +79,24 @@ def _target(name: str, line: int, values: Values) -> TargetSpec:
 
 
 def _model(name: str, line: int, values: Values, defaults: Values) -> ModelSpec:
-    shapes = values.get("shape", defaults.get("shape", ()))
-    other_shapes = values.get("other-shapes", defaults.get("other-shapes", GENERAL))
+    said = {**defaults, **values}
+    shapes, other_shapes = said.get(key("shapes"), ()), said.get(key("other_shapes"), GENERAL)
     return ModelSpec(name, values["source"], shapes, other_shapes, line)
 
 
 def _bundle(
-    name: str,
-    line: int,
-    values: Values,
-    defaults: Values,
-    many: Collection[str],
-    plugins: tuple[str, ...],
+    name: str, line: int, values: Values, above: Values, many: Collection[str]
 ) -> BundleSpec:
+    """``above``: what stands above all bundles; of what models say, too, these have it."""
     file = f"{name}/{STEM}" if name in many else name
-    return BundleSpec(
-        name,
-        values["model"],
-        targets=values.get("targets", defaults.get("targets", (NATIVE,))),
-        devices=tuple(sorted(values.get("devices", ()))),
-        place=values.get("place", ()),
-        planner=values.get("planner", defaults.get("planner", "best")),
-        choices=_choices({**defaults, **values}),
-        ops=tuple(sorted(values.get("ops", ()))),
-        tuning=values.get("tuning"),
-        pools=values.get("pools", ()),
-        output=values.get("output", f"dist/{file}.ingot"),
-        plugins=values.get("plugins", plugins),
-        shapes=values.get("shape"),
-        other_shapes=values.get("other-shapes"),
-        line=line,
-    )
-
-
-def _choices(values: Values) -> Choices:
-    given = DEFAULTS._asdict().items()
-    return Choices._make(values.get(spelling(field), default) for field, default in given)
+    output = values.get("output", f"dist/{file}.ingot")
+    said = {
+        field: values.get(key(field), default)
+        if "model" in ROWS[field].tables
+        else values.get(key(field), above.get(key(field), default))
+        for field, default in by_field(OF_THE_MODEL).items()
+    }
+    return BundleSpec(name, values["model"], output, given_options(said), line)
 
 
 def _export(name: str, line: int, values: Values) -> ExportSpec:

@@ -95,6 +95,11 @@ def _shape(given: object, _key: TableKey) -> str:
 
 
 def _pairs(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
+    """In the order of their names."""
+    return tuple(sorted(_in_order(given, key)))
+
+
+def _in_order(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
     return tuple((name, _inside(name, _text, value, key)) for name, value in _items(given))
 
 
@@ -104,7 +109,7 @@ def _places(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
         return (("*", AUTO),)
     if not isinstance(given, Mapping):
         raise WrongValueError(f'expected a table, or "{AUTO}"')
-    return _pairs(cast("Mapping[str, object]", given), key)
+    return _in_order(cast("Mapping[str, object]", given), key)
 
 
 def _items(given: object) -> list[tuple[str, object]]:

@@ -10,12 +10,13 @@ from collections.abc import Collection, Mapping
 
 from ingot_build_rules.compilation.configure import KINDS
 from ingot_build_rules.project.lines import Path
-from ingot_build_rules.project.model import NATIVE, STEM
+from ingot_build_rules.project.model import STEM
 from ingot_build_rules.project.names import is_known, is_plain
 from ingot_build_rules.project.problems import Findings, did_you_mean, one_of
 from ingot_build_rules.project.tables import Tables, Values
 from ingot_build_rules.project.values import header
 from ingot_build_rules.rules.compile_options import AUTO, HOST
+from ingot_build_rules.rules.option_rows import NATIVE
 from ingot_compiler.backends.target_forms import GivenTarget, read_target
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.errors import InputError

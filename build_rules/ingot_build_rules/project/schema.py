@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ingot_build_rules.compilation.options import ALL_PLANNERS
-from ingot_build_rules.rules.choices import ROWS, spelling
-from ingot_build_rules.rules.compile_options import OTHER_SHAPES
+from ingot_build_rules.compilation.options import words_of
 from ingot_build_rules.rules.export_rows import EXPORT_ROWS, FIELD_ROWS
+from ingot_build_rules.rules.option_rows import ROWS, key
 from ingot_runtime.lazy_dataclass import dataclass
 
 ValueKind = Literal["text", "texts", "count", "number", "flag", "shapes", "pairs", "places"]
@@ -44,18 +43,14 @@ class Table:
         return next((key for key in self.keys if key.name == name), None)
 
 
-_TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
-_PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
-_PLUGINS = TableKey("plugins", "texts", '["package.module:TARGET"]')
-_SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
-
-_CHOICES = {
-    field: TableKey(
-        spelling(field), "text" if row.words else "flag", row.example, choices=row.words
+def _options(table: str) -> tuple[TableKey, ...]:
+    """The options of a compilation that a table may have."""
+    return tuple(
+        TableKey(key(field), row.form, row.example, choices=words_of(field))
+        for field, row in ROWS.items()
+        if table in row.tables
     )
-    for field, row in ROWS.items()
-}
-_OTHER_SHAPES = TableKey("other-shapes", "text", '"refuse"', choices=OTHER_SHAPES)
+
 
 TABLES: Mapping[str, Table] = {
     "project": Table(
@@ -64,20 +59,11 @@ TABLES: Mapping[str, Table] = {
             TableKey("cache", "text", '".ingot/cache"'),
             TableKey("cache-max", "text", '"5GB"'),
             TableKey("default-targets", "texts", '["a"]'),
-            _PLUGINS,
+            *_options("project"),
         ),
         named=False,
     ),
-    "defaults": Table(
-        (
-            _TARGETS,
-            _PLANNER,
-            *(key for field, key in _CHOICES.items() if ROWS[field].has_default),
-            _SHAPE,
-            _OTHER_SHAPES,
-        ),
-        named=False,
-    ),
+    "defaults": Table(_options("defaults"), named=False),
     "target": Table(
         (
             TableKey("target", "text", '"x86-64-v4"'),
@@ -87,23 +73,13 @@ TABLES: Mapping[str, Table] = {
         )
     ),
     "model": Table(
-        (TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE, _OTHER_SHAPES)
+        (TableKey("source", "text", '"models/a.onnx"', required=True), *_options("model"))
     ),
     "bundle": Table(
         (
             TableKey("model", "text", '"a"', required=True),
-            _TARGETS,
-            _PLANNER,
-            *_CHOICES.values(),
-            TableKey("tuning", "text", '"a.tune"'),
-            TableKey("pools", "texts", '["fast=200kB", "slow"]'),
             TableKey("output", "text", '"dist/a.ingot"'),
-            TableKey("devices", "pairs", '{ acc = "null:0" }'),
-            TableKey("place", "places", '{ "/layer1/*" = "acc" }'),
-            TableKey("ops", "pairs", '{ "my.domain::Foo" = "foo.ingot-text" }'),
-            _PLUGINS,
-            _SHAPE,
-            _OTHER_SHAPES,
+            *_options("bundle"),
         )
     ),
     "export": Table(

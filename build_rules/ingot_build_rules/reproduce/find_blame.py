@@ -97,7 +97,7 @@ def _planner(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
     if not planner:
         return []
     detail = "the latter makes the bundle's memory plan"
-    return [Blame("option", "option planner", record.options.planner, planner, detail)]
+    return [Blame("option", "option planner", record.options.choices.planner, planner, detail)]
 
 
 def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:

@@ -16,6 +16,7 @@ from ingot_build_rules.reproduce.bundle_record import BundleRecord
 from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.errors import BuildError, InternalError, UnsupportedError, UserError
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 _ENDING = ".onnx"
 Start = Callable[[str], CompiledModel]
@@ -63,7 +64,12 @@ def find_model(folder: str, sought: Sought, start: Start) -> FoundModel:
         return FoundModel(os.path.basename(folder), start(folder))
     if not os.path.isdir(folder):
         why = "expected a folder with the model"
-        raise UserError("no such source folder", folder, why, "name another one: --source FOLDER")
+        raise UserError(
+            "no such source folder",
+            folder,
+            why,
+            ("name another one: ", OptionRef("source", "FOLDER")),
+        )
     lock = sought.lock
     if lock is not None and lock.sources:
         path = _locked(folder, lock)
@@ -132,7 +138,7 @@ def _none_alike(folder: str, model_count: int, model_name: str) -> UserError:
         "no model that the bundle could be made from",
         folder,
         f"none of its {model_count} .onnx files has {has}",
-        "name its folder: --source FOLDER",
+        ("name its folder: ", OptionRef("source", "FOLDER")),
     )
 
 

@@ -6,7 +6,7 @@ done here: files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.plain_values import (
@@ -16,9 +16,9 @@ from ingot_build_rules.compilation.plain_values import (
     as_text,
     as_texts,
 )
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, Choices
 from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_build_rules.rules.option_rows import CHOICE_ROWS, Choices, given_options
 from ingot_build_rules.rules.tuning_option import TuningOption
 from ingot_compiler.plugins.settings import PluginSettings
 
@@ -39,30 +39,34 @@ def recorded_options(record: object) -> CompileOptions:
     place = [(as_text(glob), as_text(device)) for glob, device in pairs]
     if not targets:
         raise ValueError("no target")
-    devices, planner = as_texts(values["devices"]), as_text(values["planner"])
-    other_shapes = as_text(values["other_shapes"])
-    plugins = [_plugin(as_table(each)) for each in as_list(values.get("plugins", []))]
     return make_options(
         targets,
         shapes,
-        devices,
+        as_texts(values["devices"]),
         place,
-        planner,
-        other_shapes,
-        plugins=plugins,
+        other_shapes=as_text(values["other_shapes"]),
+        plugins=[_plugin(as_table(each)) for each in as_list(values.get("plugins", []))],
         tuning=_tuning(values.get("tuning")),
         ops=[_op(as_table(each)) for each in as_list(values.get("ops", []))],
-        pools=[as_text(each) for each in as_list(values.get("pools", []))],
         **_choices(values)._asdict(),
     )
 
 
 def _choices(values: Mapping[str, object]) -> Choices:
     """Older records have not all of them; what is the default is not in every record."""
-    return Choices._make(
-        (as_text if ROWS[field].words else as_flag)(values.get(field, default))
-        for field, default in DEFAULTS._asdict().items()
-    )
+    chosen = {
+        field: _READERS[row.form](values[field])
+        for field, row in CHOICE_ROWS.items()
+        if field in values or row.recorded == "from the first"
+    }
+    return given_options(chosen).choices
+
+
+_READERS: Mapping[str, Callable[[object], object]] = {
+    "flag": as_flag,
+    "text": as_text,
+    "texts": lambda value: tuple(map(as_text, as_list(value))),
+}
 
 
 def _plugin(values: dict[str, object]) -> PluginOption:

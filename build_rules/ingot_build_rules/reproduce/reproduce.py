@@ -31,8 +31,9 @@ from ingot_build_rules.reproduce.find_model import FoundModel, Sought, find_mode
 from ingot_build_rules.rules.compile_options import CompileOptions, PluginOption
 from ingot_build_rules.ship.as_made import as_made
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +186,10 @@ class _Reproducer:
     def _planner_of(self, found: FoundModel, wanted: Mapping[str, str]) -> str:
         recorded = self.old.record.options
         for planner in ALL_PLANNERS:
-            options = replace(recorded, planner=planner)
+            options = replace(recorded, values=recorded.choices._replace(planner=planner))
             other = self._start(self._path(found), options).compilation
             made = {each.target: self.build.run(each.plan()).digest for each in other.targets}
-            if planner != recorded.planner and made == wanted:
+            if planner != recorded.choices.planner and made == wanted:
                 return planner
         return ""
 

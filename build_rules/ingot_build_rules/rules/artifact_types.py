@@ -47,7 +47,7 @@ _MODULES = {
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
-    "ingot_compiler.ir.message": "InputRef Message NodeRef OptionRef OutputRef",
+    "ingot_compiler.ir.message": "InputRef Message NodeRef OutputRef",
     "ingot_compiler.ir.profile": "SizeRange",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
@@ -72,6 +72,7 @@ _MODULES = {
     "ingot_compiler.plugins.settings": "PluginSettings",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
+    "ingot_runtime.option_ref": "OptionClause OptionRef",
 }
 ARTIFACT_TYPES = {name: module for module, names in _MODULES.items() for name in names.split()}
 """Name of a class -> its module."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.rules.choices import WARN
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_build_rules.rules.default_input import DefaultInput
 from ingot_build_rules.rules.interface import Interface, NamedTensor
+from ingot_build_rules.rules.option_rows import WARN
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.variant import Alternative, Library, Variant
 

@@ -6,8 +6,8 @@ In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, `
 
 from __future__ import annotations
 
-from ingot_build_rules.rules.choices import DEFAULTS, Choices, recorded
 from ingot_build_rules.rules.op_option import OpOption
+from ingot_build_rules.rules.option_rows import DEFAULTS, GENERAL, Choices, recorded
 from ingot_build_rules.rules.tuning_option import TuningOption
 from ingot_compiler.plugins.settings import PluginSettings
 from ingot_runtime.lazy_dataclass import dataclass
@@ -17,8 +17,6 @@ AUTO = "auto"
 """In the place of a device: the cost model chooses one."""
 OR = "|"
 """Between the kinds that one device may be."""
-GENERAL, REFUSE = OTHER_SHAPES = ("general", "refuse")
-"""What happens to a call that fits no profile: the general version runs, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +71,28 @@ class CompileOptions:
     over node names, device name or ``auto``), the last match counts. ``plugins``: in the order in
     which the user names them. ``values``: those of ``choices``, which artifacts have as a tuple.
     ``ops``: definitions of the user, by name. ``tuning``: what was measured of the layers.
-    ``pools``: name and limit in bytes, None for none, of the pools that the host's values lie in.
     """
 
     targets: tuple[str, ...]
     shapes: tuple[tuple[tuple[str, str], ...], ...] = ()
     devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
-    planner: str = "best"
     other_shapes: str = GENERAL
-    values: tuple[str | bool, ...] = DEFAULTS
+    values: tuple[str | bool | tuple[str, ...], ...] = DEFAULTS
     plugins: tuple[PluginOption, ...] = ()
     ops: tuple[OpOption, ...] = ()
     tuning: TuningOption | None = None
-    pools: tuple[tuple[str, int | None], ...] = ()
 
     @property
     def choices(self) -> Choices:
-        """The options of one value each."""
+        """The options that mean the same everywhere."""
         return Choices._make(self.values)
+
+    @property
+    def pools(self) -> tuple[tuple[str, int | None], ...]:
+        """Name and limit in bytes, None for none, of the pools that the host's values lie in."""
+        parts = (text.partition("=") for text in self.choices.pools)
+        return tuple((name, int(limit) if equals else None) for name, equals, limit in parts)
 
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
@@ -102,18 +103,14 @@ class CompileOptions:
         plugins = {"plugins": [plugin.plain() for plugin in self.plugins]} if self.plugins else {}
         ops = {"ops": [option.plain() for option in self.ops]} if self.ops else {}
         tuning = {"tuning": self.tuning.plain()} if self.tuning else {}
-        texts = [name if limit is None else f"{name}={limit}" for name, limit in self.pools]
-        pools = {"pools": texts} if texts else {}
         return {
             **plugins,
             **ops,
             **tuning,
-            **pools,
             "targets": list(self.targets),
             "shapes": [dict(profile) for profile in self.shapes],
             "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],
-            "planner": self.planner,
             "other_shapes": self.other_shapes,
             **recorded(self.choices),
         }

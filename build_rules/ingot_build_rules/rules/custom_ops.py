@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.custom_op import CustomOp
@@ -86,6 +86,6 @@ def _on_host(program: Program, file: OpFile) -> Program:
 
     if program.devices:
         why = f"expected no devices, got {', '.join(one.name for one in program.devices)}"
-        do = "leave them out; --place puts nodes on devices"
+        do = ("leave them out; ", OptionRef("place"), " puts nodes on devices")
         raise UserError("an op file that declares devices", file.option, why, do)
     return replace(program, devices=(DeclaredDevice(HOST, VirtualDevice(HOST, 0)),))

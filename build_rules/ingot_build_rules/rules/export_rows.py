@@ -11,8 +11,10 @@ since a shell asks for completions whenever a key is pressed.
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
+from ingot_build_rules.rules.option_rows import Pairs, rows_of
+
 KeyType = Literal["text", "texts", "count", "flag", "shapes"]
-Profiles = tuple[tuple[tuple[str, str], ...], ...]
+Profiles = tuple[Pairs, ...]
 
 
 class ExportRow(NamedTuple):
@@ -219,10 +221,10 @@ class ExportKeywords(TypedDict, total=False):
     shape: Any
 
 
-FIELD_ROWS: dict[str, FieldRow] = {
-    field: hint.__metadata__[0] for field, hint in ExportFields.__annotations__.items()
-}
+FIELD_ROWS = rows_of(ExportFields, FieldRow)
 """By field."""
+FIELDS_OF_OPTIONS = {row.option: field for field, row in FIELD_ROWS.items() if row.key}
+"""By the names on the command line, of what a project can say, too."""
 NOTHING_SAID = ExportFields()
 
 

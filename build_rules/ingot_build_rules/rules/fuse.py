@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.rules.compile_options import GENERAL, REFUSE
 from ingot_build_rules.rules.constant_batches import batches
+from ingot_build_rules.rules.option_rows import GENERAL, REFUSE
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.optimize_for import SPEED

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.rules.choices import FORBID
+from ingot_build_rules.rules.option_rows import FORBID
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from ingot_runtime.format.source import Source
 from ingot_runtime.format.statement import PAYLOAD_TYPE, Signed, decode_envelope, signed_in
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.loader.public_keys import read_small
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,9 @@ def sign_inside(
         old = {key for key in source.by_key if key[0] == head.SIGNATURE}
         if len(source.sections) - len(old) + len(payloads) > SECTION_COUNT_MAX:
             why = f"a bundle has at most {SECTION_COUNT_MAX} sections"
-            raise UserError("no room for a signature", path, why, "sign it beside: --detached")
+            raise UserError(
+                "no room for a signature", path, why, ("sign it beside: ", OptionRef("detached"))
+            )
         root = rewrite_bundle(source, Changes(payloads, frozenset(old)), output)
         return SignedBundle(root, signer.key.hex(), len(payloads))
 

@@ -32,6 +32,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.source import Source
 from ingot_runtime.format.statement import PAYLOAD_TYPE
 from ingot_runtime.loader.public_keys import read_small
+from ingot_runtime.option_ref import OptionRef
 
 SUFFIX = ".sigstore.json"
 _MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
@@ -118,7 +119,8 @@ def _chain(path: str, public: ec.EllipticCurvePublicKey) -> list[dict[str, str]]
         raise UserError("cannot read the certificates", path, why) from error
     if found[0].public_key() != public:
         why = "its public key is another one"
-        do = "put the certificate of --key first, and behind it those that lead to the root"
+        order = (" first, and behind it those that lead to the root",)
+        do = ("put the certificate of ", OptionRef("key"), *order)
         raise UserError("the first certificate is not that of the key", path, why, do)
     encoded = (it.public_bytes(Encoding.DER) for it in found)
     return [{"rawBytes": base64.b64encode(data).decode()} for data in encoded]

@@ -18,6 +18,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.loader.ed25519 import verify
 from ingot_runtime.loader.public_keys import read_key, read_small
+from ingot_runtime.option_ref import OptionRef
 
 _SIGNATURE_BYTES = 64
 _MADE_BY = "`openssl genpkey -algorithm ed25519 -out F` makes one"
@@ -66,7 +67,8 @@ def signer_of_command(command: str, public_key: str) -> Signer:
 
 
 def _signed_by(words: list[str], key: bytes, message: bytes) -> bytes:
-    where, do = "option --command", "try it by hand: docs/shipping.md says what it must do"
+    where = ("option ", OptionRef("command"))
+    do = "try it by hand: docs/shipping.md says what it must do"
     try:
         done = subprocess.run(words, input=message, stdout=subprocess.PIPE, check=False)
     except (OSError, ValueError, IndexError) as error:
@@ -76,6 +78,7 @@ def _signed_by(words: list[str], key: bytes, message: bytes) -> bytes:
         why = f"it ended with {done.returncode}"
         raise UserError("the command that signs failed", where, why, do)
     if len(done.stdout) != _SIGNATURE_BYTES or not verify(key, message, done.stdout):
-        why = f"expected {_SIGNATURE_BYTES} bytes by the owner of --public-key, got {len(done.stdout)} bytes"
+        owner = (" bytes by the owner of ", OptionRef("public-key"))
+        why = (f"expected {_SIGNATURE_BYTES}", *owner, f", got {len(done.stdout)} bytes")
         raise UserError("the command gave no signature by this key", where, why, do)
     return done.stdout

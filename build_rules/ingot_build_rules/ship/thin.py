@@ -29,6 +29,7 @@ from ingot_runtime.format.plan import decode_plan
 from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
 from ingot_runtime.format.statement import parts_digest
 from ingot_runtime.loader.weights import whole_mibs
+from ingot_runtime.option_ref import OptionRef
 
 _BY_TARGET = ("launches", "memory", "programs", "versions")
 """Tables of the debug section that have a row for each target."""
@@ -59,7 +60,9 @@ def thin_changes(source: Source, target: str) -> Changes:
     targets = [variant.target for variant in plan.variants]
     if target not in targets:
         why = f"the bundle has {', '.join(targets)}"
-        raise UserError(f"no variant {target!r}", "option --target", why, "name one of these")
+        raise UserError(
+            f"no variant {target!r}", ("option ", OptionRef("target")), why, "name one of these"
+        )
     index = targets.index(target)
     plan.variants = (plan.variants[index],)
     payloads = {

@@ -18,6 +18,7 @@ from ingot_compiler.backends.registry import kernel_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.kernel_of import kernel_of
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_runtime.option_ref import OptionRef
 
 
 def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
@@ -55,8 +56,8 @@ def _text(program: LoopProgram, target: str) -> str:
 def _no_record(described: dict[str, Any], symbol: str) -> UserError:
     what = "the bundle carries no record of the kernel"
     if is_stripped(described):
-        why = "it was compiled with --strip, without the loops of its kernels"
-        return UserError(
-            what, symbol, why, "compile the model again, without --strip: `ingot compile MODEL`"
-        )
+        strip = OptionRef("strip")
+        why = ("it was compiled with ", strip, ", without the loops of its kernels")
+        do = ("compile the model again, without ", strip, ": `ingot compile MODEL`")
+        return UserError(what, symbol, why, do)
     return UserError(what, symbol, do="compile the model again")

@@ -23,6 +23,7 @@ from ingot_compiler.lowering.parse_lowered import read_lowered
 from ingot_compiler.lowering.print_lowered import print_lowered
 from ingot_runtime.ingot_error import IngotError
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 Made = TypeVar("Made")
 
@@ -85,7 +86,10 @@ def _made(program: LoopProgram, target: str, make: Callable[[LoopProgram, str], 
     except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ModelError(
-            "a kernel cannot be compiled", f"target {target}", why, "compare with --to loops"
+            "a kernel cannot be compiled",
+            f"target {target}",
+            why,
+            ("compare with ", OptionRef("to", "loops")),
         ) from None
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-STRIPPED = "stripped: nodes have numbers instead of names, kernels have no assembly (--strip)"
+from ingot_runtime.option_ref import OptionRef
+
+_WHAT = "nodes have numbers instead of names, kernels have no assembly"
+STRIPPED = f"stripped: {_WHAT} ({OptionRef('strip')})"
 
 
 def is_stripped(described: Mapping[str, Any]) -> bool:

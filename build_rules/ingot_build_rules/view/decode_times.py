@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ingot_build_rules.view.measure import measure_blocks
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.errors import InputError
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.sequence import Sequence as States
@@ -67,7 +68,7 @@ def _roles(session: Session) -> dict[str, str]:
                 return roles
     raise UserError(
         "no call of one token is found",
-        "option --decode",
+        ("option ", OptionRef("decode")),
         f"none of {', '.join(symbols)} as a batch of one, the new tokens or all of them is accepted",
         "measure the calls of your program, by session.sequence()",
     )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 Globs = Sequence[tuple[str, str]]
 
@@ -80,7 +81,7 @@ def _asked_for(row: PlacedRow, globs: Globs) -> str:
     if not known:
         return "the user"
     over = f", not {', '.join(map(repr, known[:-1]))}" if len(known) > 1 else ""
-    return f"--place {known[-1]!r}{over}"
+    return f"{OptionRef('place', repr(known[-1]))}{over}"
 
 
 def _auto(row: PlacedRow, _other: str, globs: Globs) -> str:
@@ -97,7 +98,7 @@ def _host_only(row: PlacedRow, other: str, _globs: Globs) -> str:
 
 def _fallback(row: PlacedRow, _other: str, globs: Globs) -> str:
     by = _asked_for(row, globs)
-    return f"{row.asked} has no code for it, where {by} puts it: the host runs it (--fallback)"
+    return f"{row.asked} has no code for it, where {by} puts it: the host runs it ({OptionRef('fallback')})"
 
 
 _SENTENCES: Mapping[str, Callable[[PlacedRow, str, Globs], str]] = {

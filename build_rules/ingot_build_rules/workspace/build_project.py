@@ -20,11 +20,10 @@ from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundle_file
 from ingot_build_rules.compilation.describe_placement import describe_placement
-from ingot_build_rules.compilation.kind_of_file import check_model_kind
+from ingot_build_rules.compilation.kind_of_file import check_model_kind, is_program, weights_beside
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.compilation.plugins import plugin_files
-from ingot_build_rules.compilation.program_suffix import is_program, weights_beside
 from ingot_build_rules.compilation.start_compilation import compilation_of
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.content import digest
@@ -36,6 +35,7 @@ from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
+from ingot_build_rules.rules.option_rows import files_of
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_runtime.ingot_error import IngotError
@@ -131,9 +131,7 @@ class Workspace:
 
     def _option_files(self, request: CompileRequest) -> list[tuple[str, str]]:
         """Path and digest of the files of the bundle's options: ops of the user, measurements."""
-        given = [path for _, path in request.bundle.ops]
-        given += [request.bundle.tuning] if request.bundle.tuning else []
-        paths = [os.path.join(self.folder, path) for path in given]
+        paths = [os.path.join(self.folder, path) for path in files_of(request.bundle.options)]
         return [(path, self.build.files.digest(path)) for path in paths]
 
     async def _bundle(self, request: CompileRequest) -> None:

@@ -10,15 +10,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
 
-from ingot_build_rules.compilation.options import Shapes
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
 from ingot_build_rules.project.model import FILE_NAME, ProjectModel
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
-from ingot_build_rules.rules.choices import ChoiceKeywords, require_keywords, spelling
 from ingot_build_rules.rules.export_rows import FIELD_ROWS, ExportKeywords
+from ingot_build_rules.rules.option_rows import ROWS, BundleKeywords, Shapes, key, require_keywords
 from ingot_build_rules.workspace.project_files import (
     find_project,
     folder_lister,
@@ -109,26 +108,14 @@ class DeclaredProject:
         name: str,
         model: str,
         *,
-        targets: Sequence[str] | None = None,
-        planner: str | None = None,
-        tuning: PathText | None = None,
-        pools: Sequence[str] | None = None,
         output: PathText | None = None,
-        devices: Mapping[str, str] | None = None,
-        place: Mapping[str, str] | str | None = None,
-        plugins: Sequence[str] | None = None,
-        ops: Mapping[str, str] | None = None,
-        shape: Shapes | None = None,
-        other_shapes: str | None = None,
-        **choices: Unpack[ChoiceKeywords],
+        **options: Unpack[BundleKeywords],
     ) -> None:
         """Declare a bundle of one model; ``shape`` takes the place of the model's."""
-        require_keywords("bundle", choices, ChoiceKeywords.__annotations__)
-        values: Tree = {"model": model, "targets": targets, "planner": planner, "tuning": tuning}
-        files = {"output": output, "devices": devices, "place": place, "pools": pools}
-        more = {"shape": shape, "other-shapes": other_shapes, "plugins": plugins, "ops": ops}
-        chosen = {spelling(field): value for field, value in choices.items()}
-        self._declare("bundle", name, _given({**values, **files, **more, **chosen}))
+        fields = {key(field).replace("-", "_"): key(field) for field in ROWS}
+        require_keywords("bundle", options, fields)
+        said = {fields[name]: value for name, value in options.items()}
+        self._declare("bundle", name, _given({"model": model, "output": output, **said}))
 
     def export(
         self,

@@ -22,6 +22,7 @@ from ingot_build_rules.compilation.plugins import plugin_files
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_compiler.ir.errors import UserError, VerificationError
+from ingot_runtime.option_ref import OptionRef
 
 FILES_LISTED_MAX = 100
 """Projects of more bundles list the digest of each rule's code alone: the list of its files is
@@ -53,7 +54,11 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
     found = replace(_lock(folder, request, result, locked.code), toolchain=locked.toolchain)
     if found != locked:
         what, why = _difference(result.name, found, locked)
-        do = "build without --frozen to accept it, which writes the lock file anew"
+        do = (
+            "build without ",
+            OptionRef("frozen"),
+            " to accept it, which writes the lock file anew",
+        )
         raise VerificationError(what, path, why, do)
 
 

@@ -30,6 +30,7 @@ from ingot_build_rules.engine.events.history import (
     write_history,
 )
 from ingot_build_rules.engine.events.trace_file import read_trace
+from ingot_build_rules.engine.executors.registry import LINT, LOCAL
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.selection import Selection
@@ -108,7 +109,7 @@ def _plugins(loaded: LoadedProject, selection: Selection) -> tuple[PluginOption,
     tested = {spec.bundle for spec in loaded.project.tests if spec.name in selection.tests}
     wanted = tested.union(selection.bundles)
     specs = loaded.project.bundles
-    names = [spec.name for spec in specs if spec.plugins and spec.name in wanted]
+    names = [spec.name for spec in specs if spec.options.plugins and spec.name in wanted]
     requests = compile_requests(loaded.project, names, loaded.path)
     return tuple(dict.fromkeys(each for item in requests for each in item.options.plugins))
 
@@ -138,9 +139,9 @@ def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]
         request.trust,
         request.caches_below,
         read_only=request.read_only or request.dry_run,
-        jobs=1 if request.lint else request.jobs,
+        jobs=request.jobs,
         rehash=request.rehash,
-        lint=request.lint,
+        executor=LINT if request.lint else LOCAL,
         policy=_policy(request),
         observers=ActionEvents(see).observers(),
         waiting=_waiting_teller(see),

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from ingot_build_rules.project.model import BundleSpec, ExportSpec
 from ingot_build_rules.workspace.state import FOLDER_NAME
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.option_ref import OptionRef
 
 _LISTED_MAX = 10
 
@@ -58,6 +59,9 @@ def outside_error(folder: str, path: str, outside: Sequence[tuple[str, str]]) ->
         "the project would write outside of its folder",
         path,
         f"expected places in {os.path.realpath(folder)}, got {', '.join([*listed, *more])}",
-        "choose places inside, or allow these, if you trust the project with them "
-        "(--allow-outside)",
+        (
+            "choose places inside, or allow these, if you trust the project with them (",
+            OptionRef("allow-outside"),
+            ")",
+        ),
     )

@@ -9,11 +9,12 @@ import os
 from collections.abc import Collection
 
 from ingot_build_rules.project.compile_requests import compile_requests
-from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
+from ingot_build_rules.project.model import FILE_NAME, BundleSpec, ProjectModel
 from ingot_build_rules.reproduce.reproduce import RequestedOptions
+from ingot_build_rules.rules.option_rows import NATIVE
 from ingot_build_rules.workspace.open_workspace import LoadedProject, load_project
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef
+from ingot_runtime.option_ref import OptionRef
 
 
 def requested_options(
@@ -31,7 +32,7 @@ def requested_options(
     spec = _with_output(loaded, bundle)
     if spec is None:
         return None
-    others = [text for text in spec.plugins if text.partition(",")[0] not in plugins]
+    others = [text for text in spec.options.plugins if text.partition(",")[0] not in plugins]
     if others:
         what = f"it names plug-in {others[0]}, and the command does not"
         raise UserError(what, FILE_NAME, do=OptionRef("plugin", others[0]))
@@ -51,4 +52,4 @@ def _with_output(loaded: LoadedProject, bundle: str) -> BundleSpec | None:
 
 def _is_native(project: ProjectModel, bundle: BundleSpec) -> bool:
     texts = {spec.name: spec.text for spec in project.targets}
-    return any(NATIVE in (name, texts.get(name)) for name in bundle.targets)
+    return any(NATIVE in (name, texts.get(name)) for name in map(str, bundle.options.targets))

@@ -46,6 +46,7 @@ from ingot_build_rules.workspace.state import (
 from ingot_build_rules.workspace.target_result import TargetResult
 from ingot_build_rules.workspace.trace_keeper import TraceKeeper, trace_path_of
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.option_ref import OptionRef
 
 
 def run_build(
@@ -76,7 +77,12 @@ def _selection(loaded: LoadedProject, request: BuildRequest) -> Selection:
     selection = loaded.select(request.words)
     if request.depfile is not None and len(selection.bundles) != 1:
         why = f"expected one bundle, got {len(selection.bundles)}"
-        raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
+        raise UserError(
+            "a depfile is about one bundle",
+            ("option ", OptionRef("depfile")),
+            why,
+            "name one bundle",
+        )
     if not request.allow_outside:
         exports = _exports(loaded, selection)
         check_outputs(loaded.folder, loaded.path, _bundles(loaded, selection), exports)

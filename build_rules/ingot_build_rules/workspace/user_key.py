@@ -123,10 +123,12 @@ def _damaged(path: str, size_bytes: int) -> "UserError":
 
 def _cannot(what: str, path: str, error: OSError) -> "UserError":
     from ingot_compiler.ir.errors import UserError
+    from ingot_runtime.option_ref import OptionRef
 
     do = (
-        "make its folder writable for you, name another one by XDG_STATE_HOME, or share the cache "
-        "(--cache-shared)"
+        "make its folder writable for you, name another one by XDG_STATE_HOME, or share the cache (",
+        OptionRef("cache-shared"),
+        ")",
     )
     why = error.strerror or str(error)
     return UserError(f"the key that seals the cache cannot be {what}", path, why, do)

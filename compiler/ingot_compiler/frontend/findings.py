@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.message import NodeRef, OptionRef, OutputRef, Text, joined, message
+from ingot_compiler.ir.message import NodeRef, OutputRef, Text, joined, message
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)

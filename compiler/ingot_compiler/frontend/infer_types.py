@@ -28,10 +28,11 @@ from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.message import OptionRef, Text, message
+from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.value_forms import TENSOR, count_of
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 _DEQUANTISER_DOMAINS = ("", "com.microsoft")
 

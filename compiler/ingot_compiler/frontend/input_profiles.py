@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.given_shape import GivenShape, GivenSize, format_shape, format_size
-from ingot_compiler.ir.message import OptionRef, Text, joined, message
+from ingot_compiler.ir.message import Text, joined, message
 from ingot_compiler.ir.profile import (
     Profile,
     SizeRange,
@@ -26,6 +26,7 @@ from ingot_compiler.ir.profile import (
     profile_text,
 )
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
+from ingot_runtime.option_ref import OptionRef
 
 _DO_EMPTY = (
     "the model says 0 here, a tensor without elements; if it means any size, export the model "

@@ -21,11 +21,12 @@ from ingot_compiler.frontend.same_names import Groups
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.given_shape import GivenSize
-from ingot_compiler.ir.message import OptionRef, Text, message
+from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_runtime.format.limits import RANK_MAX
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)

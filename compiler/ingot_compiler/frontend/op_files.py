@@ -22,8 +22,8 @@ from ingot_compiler.frontend.op_table import OpKey
 from ingot_compiler.frontend.sort_nodes import all_nodes, describe_node
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError, UserError
-from ingot_compiler.ir.message import OptionRef
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 PROGRAM_SUFFIX = ".ingot-text"
 MODEL_SUFFIX = ".onnx"

@@ -14,7 +14,8 @@ from glob import escape
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import AUTO
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
+from ingot_runtime.option_ref import OptionRef
 
 _SHOWN_MAX = 3
 

@@ -9,20 +9,23 @@ name (``message.with_makers``), raising.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ingot_compiler.ir.dims import format_dim_in_names
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.message import InputRef, NodeRef, OptionRef, OutputRef, Piece, Text, message
+from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text, message
 from ingot_compiler.ir.types import TensorType
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 ErrorT = TypeVar("ErrorT", bound=IngotError)
+_NAMELESS = (str, OptionRef, OptionClause)
 
 
 def refers(error: IngotError) -> bool:
     """Whether anything in an error may have a name of the user's."""
-    return not all(isinstance(part, str) for part in error.parts)
+    pieces = (piece for part in error.parts for piece in _pieces(part))
+    return not all(isinstance(piece, _NAMELESS) for piece in pieces)
 
 
 def error_in_names(error: ErrorT, names: Names) -> ErrorT:
@@ -37,7 +40,7 @@ def with_pieces(error: ErrorT, change: Callable[[Piece], Piece]) -> ErrorT:
 
 
 def _pieces(part: object) -> tuple[Piece, ...]:
-    text = message(part)
+    text = message(*cast("tuple[object, ...]", part)) if isinstance(part, tuple) else message(part)
     return (text,) if isinstance(text, str) else text.pieces
 
 
@@ -55,8 +58,8 @@ def type_in_names(described: TensorType, names: Names) -> str:
     return f"{described.dtype}[{sizes}]"
 
 
-def _named(piece: Piece, names: Names) -> str | OptionRef:
-    if isinstance(piece, str | OptionRef):
+def _named(piece: Piece, names: Names) -> str | OptionRef | OptionClause:
+    if isinstance(piece, _NAMELESS):
         return piece
     if isinstance(piece, NodeRef):
         name, op = names.nodes[piece.ordinal]

@@ -1,5 +1,5 @@
 """Texts that refer to nodes, inputs, outputs and sizes of a model, which no stage after import
-knows by name, and to options, which are called otherwise in Python.
+knows by name, and to options (``ingot_runtime.option_ref``).
 
 In: pieces: texts, references, sizes, types of tensors. Out: ``Text``: a ``str`` if nothing in it
 has a name of the user's, else a ``Message``. Not done here: the names (``in_names``).
@@ -13,6 +13,7 @@ from typing import cast
 from ingot_compiler.ir.dims import Sum, symbols_of
 from ingot_compiler.ir.types import TensorType
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +46,7 @@ class OutputRef:
         return f"output #{self.position}"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionRef:
-    """What the user says by an option of the command, or by an argument of a function: each has its
-    own way to write it. ``str()`` is that of the command; ``value`` may be "".
-
-    ``name`` is the option's, without ``--``.
-    """
-
-    name: str
-    value: str = ""
-
-    def __str__(self) -> str:
-        return f"--{self.name} {self.value}".rstrip()
-
-
-Piece = str | NodeRef | InputRef | OutputRef | OptionRef | Sum
+Piece = str | NodeRef | InputRef | OutputRef | OptionRef | OptionClause | Sum
 """A ``Sum`` is a size: the user may have names for its symbols."""
 
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.problem import Path, Problem
+from ingot_runtime.option_ref import OptionRef
 
 Kind = Literal["NAME", "VALUE", "FLOAT", "INTEGER", "STRING", "SIGN", "OTHER", "END"]
 Item = TypeVar("Item")
@@ -55,7 +56,9 @@ class Reader:
         """``stage`` is what errors call the whole; ``compare_with``: what is right, where that is
         not what ``--to`` prints of the stage."""
         self._stage = stage
-        self._compare_with = compare_with or f"the output of --to {stage}"
+        self._right = (
+            (compare_with,) if compare_with else ("the output of ", OptionRef("to", stage))
+        )
         self._text = text
         self._tokens = list(_tokens(text))
         self._next = 0
@@ -186,7 +189,7 @@ class Reader:
             f"cannot read the {self._stage}",
             f"line {line}, column {column}: {shown}",
             why,
-            f"compare with {self._compare_with}",
+            ("compare with ", *self._right),
         )
 
     def check(self, problems: Iterable[Problem], places: Mapping[Path, Token]) -> None:

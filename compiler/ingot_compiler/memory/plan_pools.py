@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
+from ingot_compiler.ir.message import Text, message, nodes_text
 from ingot_compiler.lowering.fused import FusedGraph, launches_of
 from ingot_compiler.memory.memory_plan import (
     ALIGNMENT_BYTES,
@@ -31,6 +31,7 @@ from ingot_compiler.memory.planners.buffers import (
     mutual,
     round_up,
 )
+from ingot_runtime.option_ref import OptionRef
 
 
 def plan_pools(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.message import OptionRef, message
+from ingot_compiler.ir.message import message
 from ingot_compiler.placement.virtual_device import (
     ANY_ID,
     ANY_TARGET,
@@ -23,6 +23,7 @@ from ingot_compiler.placement.virtual_device import (
     VirtualDevice,
 )
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 HOST = "host"
 _WHERE = "devices"

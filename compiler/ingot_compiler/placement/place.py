@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import AUTO, Graph, Node, OptimizedGraph, make_attributes
-from ingot_compiler.ir.message import OptionRef, Text, message, nodes_text
+from ingot_compiler.ir.message import Text, message, nodes_text
 from ingot_compiler.ir.renumber import first_free_id, renumber
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.choices_inside import ChoicesInside, auto_reason
@@ -39,6 +39,7 @@ from ingot_compiler.placement.placing_units import Path
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_runtime.format.device_text import meant
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from ingot_build_rules.cli.options import (
     CACHES,
     JOBS,
     JSON,
-    PLUGIN,
     QUIET,
     Argument,
     Example,
     Option,
+    compile_option,
 )
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, spelling
+from ingot_build_rules.rules.option_rows import CHOICE_ROWS, ROWS
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 
 ARGUMENTS = (
@@ -23,15 +23,6 @@ ARGUMENTS = (
         "model",
     ),
 )
-_CHOICES = tuple(
-    Option(
-        f"--{spelling(field)}",
-        row.text,
-        default=getattr(DEFAULTS, field) if row.words else None,
-        choices=row.words,
-    )
-    for field, row in ROWS.items()
-)
 OPTIONS = (
     Option(
         "-o --output",
@@ -41,51 +32,7 @@ OPTIONS = (
         "bundle",
     ),
     Option("--graph", "the graph to compile, of a folder that has several", "NAME"),
-    Option(
-        "--target",
-        "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
-        "T",
-        "target",
-        repeats=True,
-    ),
-    Option(
-        "--shape",
-        "also compile a version for this shape of an input: ? for any size, 1..8 for a range; the "
-        "second shape of an input begins another version",
-        "NAME=1x3x224x224",
-        "shape",
-        repeats=True,
-    ),
-    Option(
-        "--other-shapes",
-        "what serves calls of no --shape: the general version (default), or nothing",
-        default="general",
-        choices=("general", "refuse"),
-    ),
-    Option(
-        "--device",
-        "declare a virtual device",
-        "NAME=KIND[:ID][,target=T][,scope=S]",
-        "device",
-        repeats=True,
-    ),
-    Option(
-        "--place",
-        "put nodes on a device, the last glob that matches wins; auto: on the device where a call is "
-        "predicted to take the least time (auto alone: all nodes that no glob places)",
-        "GLOB=NAME",
-        "place",
-        repeats=True,
-    ),
-    PLUGIN,
-    Option(
-        "--op",
-        "an op of a domain of your own, and the file that defines it: a program, or ONNX functions "
-        "(docs/custom-ops.md)",
-        "DOMAIN::NAME=FILE",
-        "device",
-        repeats=True,
-    ),
+    *(compile_option(field) for field in ROWS if field not in CHOICE_ROWS),
     Option(
         "--from",
         f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
@@ -113,15 +60,7 @@ OPTIONS = (
         "N",
         "count",
     ),
-    *_CHOICES,
-    Option("--tuning", "what ingot tune has measured of the layers", "FILE", "file"),
-    Option("--planner", "memory planner (default: best of all)", "NAME", "planner", "best"),
-    Option(
-        "--pool",
-        "a pool for what is computed on the host, at most so large (default: one that grows); the first that has room",
-        "NAME[=SIZE]",
-        repeats=True,
-    ),
+    *(compile_option(field) for field in CHOICE_ROWS),
     Option(
         "--max-bytes",
         "refuse what expands, folds or plans more memory, such as 2GiB",

@@ -21,6 +21,7 @@ from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.actions.values import Values
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionClause, OptionRef
 
 Value = TypeVar("Value")
 
@@ -129,6 +130,9 @@ def perform(rule: AnyRule, inputs: Any, values: Values, rulebook: Rulebook) -> O
     return Outcome(result, refs, tuple(sorted(context.reads)), tuple(context.messages), seconds)
 
 
+_REPORT = "repeat it with {} and report it", "report it"
+
+
 def _blamed(
     error: Exception | SystemExit, rule: AnyRule, errors: Sequence[type[Exception]]
 ) -> Exception:
@@ -137,13 +141,11 @@ def _blamed(
     if isinstance(error, Exception) and isinstance(error, (ArtifactError, *errors)):
         return error
     if isinstance(error, MemoryError):
-        why, do = (
-            str(error) or "the system refused memory",
-            "free memory, or use fewer processes (-j 1)",
-        )
-        return ActionError("out of memory", f"rule {rule.name}", why, do)
+        why = str(error) or "the system refused memory"
+        fewer = ("free memory, or use fewer processes (", OptionRef("j", "1"), ")")
+        return ActionError("out of memory", f"rule {rule.name}", why, fewer)
     last = traceback.extract_tb(error.__traceback__)[-1]
-    what, do = "a bug in Ingot stopped an action", "repeat it with --debug and report it"
+    what, do = "a bug in Ingot stopped an action", OptionClause(OptionRef("debug"), *_REPORT)
     where = f"rule {rule.name}, {last.name} line {last.lineno}"
     why = f"{type(error).__name__}: {error}".splitlines()[0]
     return ActionError(what, where, why, do).with_traceback(error.__traceback__)

@@ -28,6 +28,7 @@ from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.file_digests import DiskFiles, WatchedFiles
 from ingot_build_rules.engine.executors.executor import InlineExecutor
+from ingot_build_rules.engine.executors.registry import Site
 from ingot_runtime.lazy_dataclass import dataclass
 
 _CODE = tuple(importlib.machinery.all_suffixes())
@@ -54,6 +55,12 @@ class _Watch:
             self.made.add(_real(arguments[0]))
         elif event == "os.rename" and _real(arguments[0]) in self.made:
             self.made.add(_real(arguments[1]))
+
+
+def open_executor(site: Site) -> LintExecutor:
+    """Make one that trusts our own code, and the folders of the cache's layers."""
+    folders = [folder for layer in site.layers for folder in layer.folders]
+    return LintExecutor(site.rulebook, site.values, [*site.code, *folders])
 
 
 class LintExecutor(InlineExecutor):

@@ -17,11 +17,32 @@ from ingot_build_rules.engine.actions.action_spec import ActionSpec
 from ingot_build_rules.engine.actions.backlog import Backlog
 from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.perform import Outcome
-from ingot_build_rules.engine.executors.executor import Handle, InlineExecutor
+from ingot_build_rules.engine.executors.executor import Executor, Handle, InlineExecutor
+from ingot_build_rules.engine.executors.jobserver import JobServer
 from ingot_build_rules.engine.executors.pool import PoolExecutor
+from ingot_build_rules.engine.executors.registry import Site
 
 _WORTH_SECONDS = 0.3
 """Work that pays for the start of one worker."""
+
+
+def open_executor(site: Site) -> Executor:
+    """Make the executor of this machine; of one job, this process alone."""
+    inline = InlineExecutor(site.rulebook, site.values)
+    if site.jobs == 1:
+        return inline
+    addresses = [layer.address for layer in site.layers]
+    pool = PoolExecutor(site.rulebook, addresses, site.temporary, _tokens(site))
+    return LocalExecutor(inline, pool, site.jobs, site.backlog, site.warn)
+
+
+def _tokens(site: Site) -> JobServer | None:
+    server = JobServer.from_makeflags(site.makeflags)
+    if server is not None:
+        site.stack.enter_context(server)
+        if server.warning:
+            site.warn(server.warning)
+    return server
 
 
 class LocalExecutor:

@@ -27,6 +27,7 @@ from ingot_build_rules.engine.actions.rule import Rulebook
 from ingot_build_rules.engine.executors.executor import Handle
 from ingot_build_rules.engine.executors.wire import plain_action, read_message, read_outcome
 from ingot_build_rules.engine.executors.worker_process import WorkerProcess, start_worker
+from ingot_runtime.option_ref import OptionRef
 
 _MADE_COUNT_MAX = 1024
 _TOKEN_SECONDS = 0.02
@@ -172,5 +173,5 @@ class PoolExecutor:
 
 def _death(status: int, where: str) -> ActionError:
     why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
-    do = "if memory is short, use fewer processes (-j 1); else report it"
+    do = ("if memory is short, use fewer processes (", OptionRef("j", "1"), "); else report it")
     return ActionError("a worker process died", where, why, do)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import IO, cast
 
-from ingot_artifacts.store.folder_layer import open_blobs
+from ingot_artifacts.store.layers import open_blobs
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.perform import perform_action
 from ingot_build_rules.engine.actions.rule import Rulebook

@@ -25,6 +25,7 @@ from ingot_build_rules.engine.actions.rule import Rulebook
 from ingot_build_rules.engine.executors.executor import Handle
 from ingot_build_rules.engine.executors.wire import framed
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 # There are as many workers as cores: threads of a library's own would only be in their way.
 _BOOT = """
@@ -119,7 +120,7 @@ def start_worker(rulebook: Rulebook, temporary: str, addresses: Sequence[str]) -
         )
     except OSError as error:
         why = error.strerror or str(error)
-        do = "use fewer processes (-j 1), or check the machine's limits"
+        do = ("use fewer processes (", OptionRef("j", "1"), "), or check the machine's limits")
         raise ActionError("a worker process cannot be started", command[0], why, do) from error
     return WorkerProcess(process)
 

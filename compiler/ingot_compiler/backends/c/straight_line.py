@@ -15,9 +15,10 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError, UserError
-from ingot_compiler.ir.message import OptionRef, Text, message
+from ingot_compiler.ir.message import Text, message
 from ingot_runtime.format.program import OPCODES, Program
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph

@@ -19,6 +19,9 @@ from ingot_compiler.frontend.calibrated.op_classes import FLOAT_PRODUCTS
 from ingot_compiler.frontend.weight_layers import number_attribute
 from ingot_compiler.ir.errors import ModelError
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
+
+_KEEP = OptionRef("keep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def find_layer(
     if node.domain not in ("", "ai.onnx"):
         return None
     if any(fnmatchcase(name, pattern) for pattern in kept):
-        return "--keep names it"
+        return f"{_KEEP} names it"
     if node.op_type in FLOAT_PRODUCTS:
         return "it has no kernel for integers"
     own = tuple(dict.fromkeys(view.activations(node)[:2]))
@@ -74,7 +77,7 @@ def finite_weights(model: ModelProto, name: str) -> npt.NDArray[np.float32]:
     array = numpy_helper.to_array(found).astype(np.float32)
     if not np.isfinite(array).all():
         why = "expected finite numbers, got NaN or infinity"
-        do = "repair the weights, or leave their node in floats (--keep)"
+        do = ("repair the weights, or leave their node in floats (", _KEEP, ")")
         raise ModelError("weights cannot be quantised", f"tensor {name!r}", why, do)
     return array
 

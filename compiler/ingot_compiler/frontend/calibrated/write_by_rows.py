@@ -25,7 +25,9 @@ from ingot_compiler.frontend.calibrated.new_tensors import NewTensors
 from ingot_compiler.frontend.calibrated.op_classes import PRODUCTS
 from ingot_compiler.frontend.model_bytes import drop_unread
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
+_RANGES, _DYNAMIC = OptionRef("calibrate"), OptionRef("dynamic")
 _LARGEST = 127
 _LEAST_SCALE = np.float32(1e-30)
 _OPSET_OF_AXES = 18  # from here on ReduceMax has axes as an operand
@@ -43,7 +45,7 @@ def row_layers(
             continue
         found = find_layer(view, Epilogue(index, (), node.output[0], ()), kept)
         if isinstance(found, ProductLayer) and node.op_type == "Conv":
-            found = "a convolution has no rows: give it ranges by --calibrate without --dynamic"
+            found = f"a convolution has no rows: give it ranges by {_RANGES} without {_DYNAMIC}"
         elif isinstance(found, ProductLayer) and not found.weights:
             found = "it multiplies two activations"
         if isinstance(found, ProductLayer):

@@ -1,7 +1,7 @@
-"""The options of one value each as arguments of a function that takes them by ``**choices``.
+"""The options of a compilation as arguments of a function that takes them by ``**options``.
 
 In: a function. Out: the same one, whose signature and help name each of them. Not done here: what
-they are (``rules.choices``).
+they are (``rules.option_rows``).
 """
 
 from __future__ import annotations
@@ -9,27 +9,42 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, ChoiceRow, require_keywords
+from ingot_build_rules.rules.option_rows import (
+    NOTHING_GIVEN,
+    ROWS,
+    Form,
+    OptionRow,
+    by_field,
+    require_keywords,
+)
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
 _BEFORE = "\n    Raises:"
+_TYPES: dict[Form, str] = {
+    "flag": "bool",
+    "text": "str",
+    "texts": "str | Sequence[str]",
+    "pairs": "Mapping[str, str] | None",
+    "places": "Mapping[str, str] | str | None",
+    "shapes": "Shapes | None",
+}
 
 
-def names_choices(function: Callable[P, Result]) -> Callable[P, Result]:
-    """Give a function, whose ``**choices`` are ``ChoiceKeywords``, its whole signature."""
+def names_options(function: Callable[P, Result]) -> Callable[P, Result]:
+    """Give a function, whose ``**options`` are ``CompileKeywords``, its whole signature."""
     own = inspect.signature(function)
     kept = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
     added = [
         inspect.Parameter(
             field,
             inspect.Parameter.KEYWORD_ONLY,
-            default=default,
-            annotation=type(default).__name__,
+            default=_default(ROWS[field].form, value),
+            annotation=_TYPES[ROWS[field].form],
         )
-        for field, default in DEFAULTS._asdict().items()
+        for field, value in by_field(NOTHING_GIVEN).items()
     ]
     signature = own.replace(parameters=[*kept, *added])
 
@@ -45,6 +60,13 @@ def names_choices(function: Callable[P, Result]) -> Callable[P, Result]:
     return checked
 
 
-def _said(row: ChoiceRow) -> str:
+def _default(form: Form, value: Any) -> object:
+    """One text stands for a list of it, None for a table without entries."""
+    if form == "texts":
+        return value[0] if value else ()
+    return value if form in ("flag", "text") else None
+
+
+def _said(row: OptionRow) -> str:
     words = ", ".join(f'"{word}"' for word in row.words)
     return f"{row.meaning}: {words}" if words else row.meaning

@@ -1,5 +1,5 @@
-"""What pages and schemas say of the options of one value is made from their rows; ``--bless`` writes
-it."""
+"""What pages and schemas say of options that need no file and no machine is made from their rows, and
+``--bless`` writes it; of the others, pages have the rows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,42 @@ import pytest
 from tests.tidy.source import ROOT
 
 import ingot
-from ingot_build_rules.rules.choices import DEFAULTS, ROWS, ChoiceRow, spelling
+from ingot_build_rules.compilation.options import words_of
+from ingot_build_rules.rules.option_rows import (
+    CHOICE_ROWS,
+    DEFAULTS,
+    ROWS,
+    OptionRow,
+    key,
+    spelling,
+)
 
 DOCS = ROOT / "docs"
+KINDS = {"flag": "true or false", "text": "text", "texts": "list of texts"}
 
 
-def in_python(field: str, row: ChoiceRow) -> str:
+def in_python(field: str, row: OptionRow) -> str:
     """A row of the table of arguments."""
-    words = ", ".join(f'`"{word}"`' for word in row.words)
+    words = ", ".join(f'`"{word}"`' for word in words_of(field))
     says = f"{row.meaning}: {words}" if words else row.meaning
-    return f"| `{field}` | {says} (see `--{spelling(field)}`) |"
+    like = f"`{row.example}`: " if row.is_many else ""
+    return f"| `{field}` | {like}{says} (see `--{spelling(field)}`) |"
 
 
-def in_defaults(field: str, row: ChoiceRow) -> str:
+def in_defaults(field: str, row: OptionRow) -> str:
     """A row of ``[defaults]``."""
-    kind = "text" if row.words else "true or false"
-    return f"| `{spelling(field)}` | {kind} | `{default(field)}` | for bundles |"
+    return f"| `{key(field)}` | {KINDS[row.form]} | `{default(field)}` | for bundles |"
 
 
-def in_bundle(field: str, row: ChoiceRow) -> str:
+def in_bundle(field: str, row: OptionRow) -> str:
     """A row of ``[bundle.NAME]``."""
-    values = ", ".join(f"`{word}`" for word in row.words) or "true or false"
-    otherwise = "`[defaults]`" if row.has_default else f"`{default(field)}`"
-    says = f"{row.meaning}, as `--{spelling(field)}`"
-    return f"| `{spelling(field)}` | {values} | {otherwise} | {says} |"
+    values = ", ".join(f"`{word}`" for word in row.words) or KINDS[row.form]
+    otherwise = "none" if row.is_many else f"`{default(field)}`"
+    if "defaults" in row.tables:
+        otherwise = "`[defaults]`"
+    like = f"`{row.example}`: " if row.is_many else ""
+    says = f"{like}{row.meaning}, as `--{spelling(field)}`"
+    return f"| `{key(field)}` | {values} | {otherwise} | {says} |"
 
 
 def default(field: str) -> str:
@@ -63,15 +75,15 @@ def _named(line: str) -> str:
 
 def project_page(text: str) -> str:
     """The manual of the project's file."""
-    given = [in_defaults(*item) for item in ROWS.items() if item[1].has_default]
+    given = [in_defaults(*item) for item in CHOICE_ROWS.items() if "defaults" in item[1].tables]
     text = table(text, "### `[defaults]`", given)
-    return table(text, "### `[bundle.NAME]`", [in_bundle(*item) for item in ROWS.items()])
+    return table(text, "### `[bundle.NAME]`", [in_bundle(*item) for item in CHOICE_ROWS.items()])
 
 
 def python_page(text: str) -> str:
     """The page of the Python interface."""
     text = re.sub(r"^`ingot\.compile\(.* -> Bundle`$", signature(), text, flags=re.MULTILINE)
-    return table(text, "`ingot.compile(", [in_python(*item) for item in ROWS.items()])
+    return table(text, "`ingot.compile(", [in_python(*item) for item in CHOICE_ROWS.items()])
 
 
 def signature() -> str:
@@ -85,14 +97,17 @@ def signature() -> str:
     return f"`ingot.compile({', '.join(parts)}) -> Bundle`"
 
 
-def schema(row: ChoiceRow, *, is_record: bool, value: object) -> dict[str, Any]:
+def schema(row: OptionRow, *, is_record: bool, value: object) -> dict[str, Any]:
     """What a value is; a record that leaves the default out has the others."""
     says = row.meaning
-    left_out = is_record and not row.always_recorded
+    left_out = is_record and row.recorded == "unless default"
     if left_out:
-        says = f"{says}; absent where it is `{value}`"
+        says = f"{says}; absent where {'there are none' if row.is_many else f'it is `{value}`'}"
     words = [word for word in row.words if not (left_out and word == value)]
-    return {"description": says, **({"enum": words} if words else {"type": "boolean"})}
+    if row.is_many:
+        return {"description": says, "type": "array", "items": {"type": "string"}}
+    kind = "boolean" if row.form == "flag" else "string"
+    return {"description": says, **({"enum": words} if words else {"type": kind})}
 
 
 def with_choices(node: object) -> Any:
@@ -110,16 +125,24 @@ def _with_choices(node: dict[str, Any]) -> dict[str, Any]:
         is_record = "output" not in node["properties"]
         made = {
             field: schema(row, is_record=is_record, value=getattr(DEFAULTS, field))
-            for field, row in ROWS.items()
+            for field, row in CHOICE_ROWS.items()
         }
-        properties = {name: each for name, each in node["properties"].items() if name not in ROWS}
+        properties = {
+            name: each for name, each in node["properties"].items() if name not in CHOICE_ROWS
+        }
         at = min(
-            list(node["properties"]).index(name) for name in ROWS if name in node["properties"]
+            list(node["properties"]).index(name)
+            for name in CHOICE_ROWS
+            if name in node["properties"]
         )
         items = list(properties.items())
         node["properties"] = dict([*items[:at], *made.items(), *items[at:]])
-        required = [name for name in node["required"] if name not in ROWS]
-        needed = [field for field, row in ROWS.items() if row.always_recorded or not is_record]
+        required = [name for name in node["required"] if name not in CHOICE_ROWS]
+        needed = [
+            field
+            for field, row in CHOICE_ROWS.items()
+            if row.recorded != "unless default" or not is_record
+        ]
         node["required"] = [*required, *needed]
     return node
 
@@ -145,3 +168,21 @@ def test_rows(path: str, made: Any, *, bless: bool) -> None:
     if bless:
         file.write_text(made(text), encoding="utf-8")
     assert made(file.read_text(encoding="utf-8")) == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("table", ["project", "defaults", "model", "bundle"])
+def test_the_manual_has_every_key(table: str) -> None:
+    """Each table of the project's file has a row for each option that it may have."""
+    text = (DOCS / "project-file.md").read_text(encoding="utf-8")
+    title = f"### `[{table}]`" if table in ("project", "defaults") else f"### `[{table}.NAME]`"
+    section = text.split(title, 1)[1].split("\n#", 1)[0]
+    told = {_named(line) for line in section.split("\n")}
+    assert told >= {key(field) for field, row in ROWS.items() if table in row.tables}
+
+
+def test_the_page_of_python_has_every_argument() -> None:
+    """By its name, before what it says."""
+    text = (DOCS / "python.md").read_text(encoding="utf-8")
+    section = text.split("`ingot.compile(", 1)[1].split("\n#", 1)[0]
+    told = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(told))) >= set(ROWS)
