@@ -43,7 +43,7 @@ struct item {
 static const char *place_of(const struct reader *reader, const struct item *item) {
   const char *name = NULL;
   if (item->index < 0) return reader->where;
-  if (rows[records[item->number].first].key[0] == 'n') memcpy(&name, item->at, sizeof name);
+  if (!strcmp(rows[records[item->number].first].key, "name")) memcpy(&name, item->at, sizeof name);
   return name ? TEXT("%s, %s %s", reader->where, item->noun, quoted(name)) : TEXT("%s, %s %lld", reader->where, item->noun, NUMBER(item->index));
 }
 

@@ -211,6 +211,7 @@ def _rows(record: type[schema.Record]) -> Iterator[str]:
         assert not row.since or not row.default, "what is not there is zero or empty in C"
         struct, member = _RECORDS[record], _MEMBERS.get(row.name, row.name)
         of = "0"
+        assert not row.unique or row.unique == row.of.rows[0].name, "C compares first members"
         if row.kind == "records":
             of = _constant("RECORD", _RECORDS[row.of])
         elif row.kind in _CODES:

@@ -217,7 +217,8 @@ class Record:
     def __init__(self, *values: object, **named: object) -> None:
         given = dict(zip((each.name for each in self.rows), values)) | named  # noqa: B905
         for each in self.rows:
-            setattr(self, each.name, given.pop(each.name, each.default))
+            defaults = () if each.default is ... else (each.default,)
+            setattr(self, each.name, given.pop(each.name, *defaults))
         assert not given, f"no field {given}"
 
 
