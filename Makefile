@@ -81,7 +81,7 @@ check-pages: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) -m "$(QUICK) or pages" tests/tidy $(PAGES)
 
 # Every number, digest and table of the pages that a test holds; review the diff like code.
-PAGES := tests/unit/test_demonstration.py tests/unit/test_device_rows.py tests/unit/test_json.py tests/unit/test_errors_page.py
+PAGES := tests/unit/test_demonstration.py tests/unit/test_device_rows.py tests/unit/test_json.py tests/unit/test_errors_page.py tests/unit/test_format_page.py
 
 pages: $(READY)
 	$(BIN)/python -m pytest -q -m pages --bless tests/tidy $(PAGES)

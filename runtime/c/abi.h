@@ -25,11 +25,11 @@
 #define FEATURE_COUNT_MAX 256
 #define FLAG_SIZES_ONLY 1
 #define FRAME_SIZE_BYTES_MAX 67108864
-#define HEADER_SIZE_BYTES 72
 #define IMAGE_HEAD_WORDS 5
 #define IMAGE_MAGIC 1229866825
 #define INSTRUCTION_COUNT_MAX 4194304
 #define KERNEL_COUNT_MAX 1048576
+#define MAPPED_KINDS 552
 #define MIB 1048576
 #define NAME_SIZE_BYTES_MAX 4096
 #define OPTIONAL_FLAG 1
@@ -72,7 +72,6 @@
 #define RC_REQUIREMENT 256
 #define RC_THREADS_LOST 5
 #define REGISTER_COUNT_MAX 1048576
-#define ROW_SIZE_BYTES 64
 #define SECTION_ALTERNATIVE 12
 #define SECTION_CODE 3
 #define SECTION_COUNT_MAX 1024
@@ -107,6 +106,7 @@
 
 #define SECTION_KIND_NAMES "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", \
   "library", "default", "state", "alternative", "values", "signature", "selftest", "shared",
+#define SECTION_SIZE_BITS_MAX 28, 20, 26, 28, 28, 46, 46, 26, 28, 28, 28, 28, 28, 28, 28, 28, 28,
 #define DEVICE_KIND_NAMES "host", "cuda", "opencl", "null", "cpu",
 #define DTYPE_NAMES "f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", \
   "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2",
@@ -256,3 +256,46 @@ struct verified {
 _Static_assert(sizeof(struct verified) == VERIFIED_SIZE_BYTES, "size");
 _Static_assert(__builtin_offsetof(struct verified, good) == 0, "verified.good");
 _Static_assert(__builtin_offsetof(struct verified, bad) == 8, "verified.bad");
+
+enum { ROW_TEXT, ROW_WORD, ROW_DEVICE_KIND, ROW_DTYPE, ROW_TEXTS, ROW_SORTED_TEXTS, ROW_WORDS_PER_DEVICE, ROW_DIMS, ROW_RANGES, ROW_RECORDS };
+enum { RECORD_DEVICE_PLAN, RECORD_LIBRARY_PLAN, RECORD_INGOT_TENSOR_INFO, RECORD_VARIANT_PLAN, RECORD_PLAN };
+struct texts { const char **items; uint32_t count; };
+struct words { const int64_t *items; uint32_t count; };
+struct range { uint64_t offset, size; };
+struct header { uint8_t magic[8]; uint16_t major; uint16_t minor; uint32_t header_bytes; uint32_t row_bytes; uint32_t section_count; uint64_t file_bytes; uint64_t flags; uint8_t root[32]; };
+#define HEADER_SIZE_BYTES 72
+_Static_assert(sizeof(struct header) == HEADER_SIZE_BYTES, "size");
+struct section { uint32_t kind; uint32_t id; uint64_t offset; uint64_t size; uint32_t alignment; uint32_t flags; uint8_t digest[32]; };
+#define SECTION_SIZE_BYTES 64
+_Static_assert(sizeof(struct section) == SECTION_SIZE_BYTES, "size");
+struct device_plan { const char *name; uint32_t kind; uint32_t id; const char *scope; int64_t library; };
+struct library_plan { uint32_t kind; const char *target; struct texts features; uint32_t kernel_count; };
+struct variant_plan { const char *target; uint32_t rank; struct texts features; uint32_t kernel_count; struct words workspace_bytes; struct range *ranges; uint32_t range_count; };
+#define PLAN_MEMBERS const char *model; struct device_plan *devices; uint32_t device_count; struct library_plan *libraries; uint32_t library_count; struct texts symbols; struct ingot_tensor_info *inputs; uint32_t input_count; struct ingot_tensor_info *outputs; uint32_t output_count; struct variant_plan *variants; uint32_t variant_count;
+#define RECORDS {0, 5}, {5, 4}, {9, 3}, {12, 6}, {18, 7},
+#define ROWS \
+  {"name", "", 0, 0, offsetof(struct device_plan, name), 8, 0, ROW_TEXT, 2, 0, 0}, \
+  {"kind", "", 2147483647, 0, offsetof(struct device_plan, kind), 4, 0, ROW_DEVICE_KIND, 1, 0, 0}, \
+  {"id", "", 2147483647, 0, offsetof(struct device_plan, id), sizeof(uint32_t), 0, ROW_WORD, 4, 0, 0}, \
+  {"scope", "", 0, 0, offsetof(struct device_plan, scope), 8, 0, ROW_TEXT, 0, 0, 0}, \
+  {"library", "", 15, -1, offsetof(struct device_plan, library), sizeof(int64_t), 0, ROW_WORD, 3, 0, 0}, \
+  {"kind", "device kind", 2147483647, 1, offsetof(struct library_plan, kind), 4, 0, ROW_DEVICE_KIND, 2, 0, 0}, \
+  {"target", "", 0, 0, offsetof(struct library_plan, target), 8, 0, ROW_TEXT, 3, 0, 0}, \
+  {"features", "feature", 256, 0, offsetof(struct library_plan, features), 8, offsetof(struct library_plan, target), ROW_SORTED_TEXTS, 0, 0, 0}, \
+  {"kernels", "kernel count", 1048576, 0, offsetof(struct library_plan, kernel_count), sizeof(uint32_t), 0, ROW_WORD, 1, 0, 0}, \
+  {"name", "", 0, 0, offsetof(struct ingot_tensor_info, name), 8, 0, ROW_TEXT, 1, 0, 0}, \
+  {"dtype", "", 2147483647, 0, offsetof(struct ingot_tensor_info, dtype_code), 4, 1, ROW_DTYPE, 0, 0, 0}, \
+  {"shape", "", 16, 0, offsetof(struct ingot_tensor_info, dims), 8, 0, ROW_DIMS, 2, 0, 0}, \
+  {"target", "", 0, 0, offsetof(struct variant_plan, target), 8, 0, ROW_TEXT, 5, 0, 0}, \
+  {"rank", "", 2147483648, 0, offsetof(struct variant_plan, rank), sizeof(uint32_t), 0, ROW_WORD, 2, 0, 0}, \
+  {"features", "feature", 256, 0, offsetof(struct variant_plan, features), 8, offsetof(struct variant_plan, target), ROW_SORTED_TEXTS, 3, 0, 0}, \
+  {"kernels", "kernel count", 1048576, 0, offsetof(struct variant_plan, kernel_count), sizeof(uint32_t), 0, ROW_WORD, 1, 0, 0}, \
+  {"workspace_bytes", "workspace bytes", 70368744177664, 0, offsetof(struct variant_plan, workspace_bytes), 8, 0, ROW_WORDS_PER_DEVICE, 0, 0, 0}, \
+  {"", "weight range", 65536, 0, offsetof(struct variant_plan, ranges), sizeof(struct range), 0, ROW_RANGES, 4, 0, 0}, \
+  {"model", "model name", 0, 0, offsetof(struct plan, model), 8, 0, ROW_TEXT, 1, 0, 0}, \
+  {"devices", "device", 16, 1, offsetof(struct plan, devices), sizeof(struct device_plan), RECORD_DEVICE_PLAN, ROW_RECORDS, 4, 1, 0}, \
+  {"libraries", "library", 16, 0, offsetof(struct plan, libraries), sizeof(struct library_plan), RECORD_LIBRARY_PLAN, ROW_RECORDS, 2, 0, 0}, \
+  {"symbols", "symbol", 1024, 0, offsetof(struct plan, symbols), 8, 0, ROW_TEXTS, 0, 1, 0}, \
+  {"inputs", "input", 4096, 0, offsetof(struct plan, inputs), sizeof(struct ingot_tensor_info), RECORD_INGOT_TENSOR_INFO, ROW_RECORDS, 5, 1, 0}, \
+  {"outputs", "output", 4096, 0, offsetof(struct plan, outputs), sizeof(struct ingot_tensor_info), RECORD_INGOT_TENSOR_INFO, ROW_RECORDS, 3, 1, 0}, \
+  {"variants", "variant", 64, 1, offsetof(struct plan, variants), sizeof(struct variant_plan), RECORD_VARIANT_PLAN, ROW_RECORDS, 6, 1, 0},

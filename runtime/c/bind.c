@@ -9,7 +9,7 @@ enum { OWN_CODE = -1 };
 struct candidate {
   const struct device_kind *kind;
   i64 id, library_kind;
-  const struct code_plan *code;
+  const struct library_plan *code;
   i64 alternative;
 };
 
@@ -134,11 +134,11 @@ static bool list_codes(const struct plan *plan, u32 index, struct arena *arena, 
   const struct library_plan *own = plan->libraries + device->library;
   codes->rows = arena_take(arena, (plan->alternative_count + 1) * sizeof *codes->rows, error);
   if (!codes->rows) return false;
-  codes->rows[codes->count++] = (struct candidate){kind_of(device_kinds[device->kind]), device->id, device->kind, &own->code, OWN_CODE};
+  codes->rows[codes->count++] = (struct candidate){kind_of(device_kinds[device->kind]), device->id, device->kind, own, OWN_CODE};
   for (u32 number = 0; number < plan->alternative_count; number++) {
     const struct alternative_plan *each = plan->alternatives + number;
     if (each->ids[index] >= 0)
-      codes->rows[codes->count++] = (struct candidate){kind_of(device_kinds[each->code.kind]), each->ids[index], each->code.kind, &each->code.code, number};
+      codes->rows[codes->count++] = (struct candidate){kind_of(device_kinds[each->code.kind]), each->ids[index], each->code.kind, &each->code, number};
   }
   return true;
 }

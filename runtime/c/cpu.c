@@ -101,19 +101,19 @@ static bool has_feature(const struct machine *machine, const char *name) {
   return false;
 }
 
-static bool uses_amx(const struct code_plan *code) {
-  for (u32 index = 0; index < code->feature_count; index++)
-    if (!strncmp(code->features[index], "amx-", 4)) return true;
+static bool uses_amx(const struct texts *features) {
+  for (u32 index = 0; index < features->count; index++)
+    if (!strncmp(features->items[index], "amx-", 4)) return true;
   return false;
 }
 
 // Writes what host code needs and this machine lacks; returns how much that is, since a name may be empty.
-static u32 missing_features(const struct code_plan *code, const struct machine *machine, char *missing) {
+static u32 missing_features(const char *target, const struct texts *features, const struct machine *machine, char *missing) {
   u32 count = 0;
   *missing = 0;
-  for (u32 index = 0; index < code->feature_count; index++)
-    if (!has_feature(machine, code->features[index])) append(missing, "%s%s", count++ ? ", " : "", code->features[index]);
-  if (strncmp(code->target, architecture, sizeof architecture - 1))
+  for (u32 index = 0; index < features->count; index++)
+    if (!has_feature(machine, features->items[index])) append(missing, "%s%s", count++ ? ", " : "", features->items[index]);
+  if (strncmp(target, architecture, sizeof architecture - 1))
     append(missing, "%sthis processor (%s)", count++ ? ", " : "", architecture);
   return count;
 }
@@ -145,7 +145,7 @@ static bool refuse_machine(const struct machine *machine, const char *name, cons
 
 static bool refuse_wish(const struct plan *plan, const char *name, const char *wished, error *error) {
   char targets[TEXT_BYTES] = "";
-  for (u32 index = 0; index < plan->variant_count; index++) append(targets, "%s%s", index ? ", " : "", plan->variants[index].code.target);
+  for (u32 index = 0; index < plan->variant_count; index++) append(targets, "%s%s", index ? ", " : "", plan->variants[index].target);
   const char *why = TEXT("the bundle has %s", targets);
   return refuse(error, INGOT_INPUT_ERROR, TEXT("no variant %s", quoted(wished)), name, why, "leave variant out to take the best");
 }
@@ -155,7 +155,7 @@ static i64 next_variant(const struct plan *plan, i64 before, const char *wished)
   i64 best = -1;
   for (i64 index = 0; index < plan->variant_count; index++) {
     i64 rank = plan->variants[index].rank, last = before < 0 ? INT64_MAX : plan->variants[before].rank;
-    if (wished && strcmp(wished, plan->variants[index].code.target)) continue;
+    if (wished && strcmp(wished, plan->variants[index].target)) continue;
     if (before >= 0 && (rank > last || (rank == last && index <= before))) continue;
     if (best < 0 || rank > plan->variants[best].rank) best = index;
   }
@@ -168,15 +168,15 @@ static bool choose_variant(const struct plan *plan, const char *name, const char
   read_bits(machine.has);
   if (next_variant(plan, -1, wished) < 0) return refuse_wish(plan, name, wished, error);
   for (i64 index = -1; (index = next_variant(plan, index, wished)) >= 0;) {
-    const struct code_plan *code = &plan->variants[index].code;
-    u32 count = missing_features(code, &machine, missing);
-    if (!count && uses_amx(code) && !request_amx()) {
+    const struct variant_plan *variant = plan->variants + index;
+    u32 count = missing_features(variant->target, &variant->features, &machine, missing);
+    if (!count && uses_amx(&variant->features) && !request_amx()) {
       for (u32 bit = 0; bit < CPU_BIT_COUNT; bit++) machine.has[bit] = machine.has[bit] && strncmp(cpu_bits[bit].name, "amx-", 4);
-      count = missing_features(code, &machine, missing);
+      count = missing_features(variant->target, &variant->features, &machine, missing);
     }
     *chosen = (u32)index;
     if (!count) return true;
-    append(refusals, "%s%s lacks %s", *refusals ? "; " : "", code->target, missing);
+    append(refusals, "%s%s lacks %s", *refusals ? "; " : "", variant->target, missing);
   }
   return refuse_machine(&machine, name, refusals, error);
 }

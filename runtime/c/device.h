@@ -32,7 +32,7 @@ struct launch {
 // What a device is opened with: the code of a virtual device, and where errors say that it lies.
 struct opening {
   const char *name, *where;
-  const struct code_plan *code;
+  const struct library_plan *code;
   const u8 *data;
   u64 size;
   struct arena *arena;

@@ -3,8 +3,6 @@
 // In: an opened source. Out: its checked rows. Not done here: what sections hold.
 #include "internal.h"
 
-enum { DIGEST_AT = HEADER_SIZE_BYTES - 32 };
-
 static u64 word_at(const u8 *data, size_t at, size_t size) {
   u64 word = 0;
   memcpy(&word, data + at, size);
@@ -33,44 +31,43 @@ static bool require_digest(const struct source *source, const char *digest, erro
     return refuse(error, INGOT_INPUT_ERROR, "bad digest", "digest", why, "`ingot inspect BUNDLE` prints the root digest");
   }
   for (size_t at = 0; at < size; at++) lower[at] = digest[at] >= 'A' && digest[at] <= 'F' ? (char)(digest[at] + 32) : digest[at];
-  const char *root = hex(source->header + DIGEST_AT, 32);
+  const char *root = hex(source->header.root, 32);
   if (!strncmp(root, lower, size)) return true;
   const char *why = TEXT("expected root digest %s, got %s", lower, root);
   return refuse(error, INGOT_DIGEST_ERROR, "another bundle than the one asked for", source->name, why, "get the file whose digest that is");
 }
 
 // Refuses another version. A later minor version can be read as far as to name what is unknown; the rest of the refusal is the same.
-static bool require_version(const u8 *header, error *error) {
-  u64 major = word_at(header, 8, 2), minor = word_at(header, 10, 2);
+static bool require_version(const struct header *header, error *error) {
+  u32 major = header->major, minor = header->minor;
   if (major == VERSION_MAJOR && minor <= VERSION_MINOR) return true;
-  const char *why = TEXT("expected %d.0 to %d.%d, got %lld.%lld", VERSION_MAJOR, VERSION_MAJOR, VERSION_MINOR, NUMBER(major), NUMBER(minor));
-  return unknown(error, TEXT("bundle format %lld.%lld", NUMBER(major), NUMBER(minor)), "header, version", why);
+  const char *why = TEXT("expected %d.0 to %d.%d, got %u.%u", VERSION_MAJOR, VERSION_MAJOR, VERSION_MINOR, major, minor);
+  return unknown(error, TEXT("bundle format %u.%u", major, minor), "header, version", why);
 }
 
 static bool check_header(const struct source *source, error *error) {
-  const u8 *header = source->header;
-  u64 head = word_at(header, 12, 4), row = word_at(header, 16, 4), count = word_at(header, 20, 4);
-  u64 size = word_at(header, 24, 8), flags = word_at(header, 32, 8);
-  const char *why = TEXT("the header promises %llu bytes, the file has %llu", (unsigned long long)size, (unsigned long long)source->size);
-  u64 table_end = HEADER_SIZE_BYTES + count * ROW_SIZE_BYTES;
-  return REQUIRE(error, head == HEADER_SIZE_BYTES, "wrong header size", "header", TEXT("got %lld", NUMBER(head))) &&
-         REQUIRE(error, row == ROW_SIZE_BYTES, "wrong row size", "header", TEXT("got %lld", NUMBER(row))) &&
-         REQUIRE(error, flags == 0, "unknown flags", "header", TEXT("expected 0, got %llu", (unsigned long long)flags)) &&
-         REQUIRE(error, size == source->size, "the file is truncated or extended", "header, file size", why) &&
+  const struct header *header = &source->header;
+  u32 count = header->section_count;
+  const char *why = TEXT("the header promises %llu bytes, the file has %llu", (unsigned long long)header->file_bytes, (unsigned long long)source->size);
+  u64 table_end = HEADER_SIZE_BYTES + count * (u64)SECTION_SIZE_BYTES;
+  return REQUIRE(error, header->header_bytes == HEADER_SIZE_BYTES, "wrong header size", "header", TEXT("got %u", header->header_bytes)) &&
+         REQUIRE(error, header->row_bytes == SECTION_SIZE_BYTES, "wrong row size", "header", TEXT("got %u", header->row_bytes)) &&
+         REQUIRE(error, header->flags == 0, "unknown flags", "header", TEXT("expected 0, got %llu", (unsigned long long)header->flags)) &&
+         REQUIRE(error, header->file_bytes == source->size, "the file is truncated or extended", "header, file size", why) &&
          REQUIRE(error, 1 <= count && count <= SECTION_COUNT_MAX, "bad number of sections", "header",
-                 TEXT("expected 1 to %d, got %lld", SECTION_COUNT_MAX, NUMBER(count))) &&
-         REQUIRE(error, table_end <= source->size, "the section table does not fit", "header", TEXT("%lld rows", NUMBER(count)));
+                 TEXT("expected 1 to %d, got %u", SECTION_COUNT_MAX, count)) &&
+         REQUIRE(error, table_end <= source->size, "the section table does not fit", "header", TEXT("%u rows", count));
 }
 
-static bool check_root_digest(const struct source *source, const u8 *table, u64 size, error *error) {
+static bool check_root_digest(const struct source *source, u64 size, error *error) {
   static const u8 zeros[32];
-  const u8 *root = source->header + DIGEST_AT;
+  const u8 *root = source->header.root;
   struct sha256 hash;
   u8 got[32];
   sha256_begin(&hash);
-  sha256_add(&hash, source->header, DIGEST_AT);
+  sha256_add(&hash, &source->header, offsetof(struct header, root));
   sha256_add(&hash, zeros, sizeof zeros);
-  sha256_add(&hash, table, size);
+  sha256_add(&hash, source->sections, size);
   sha256_end(&hash, got);
   if (!memcmp(got, root, sizeof got)) return true;
   const char *why = TEXT("expected sha256 %s, got %s", hex(root, 32), hex(got, 32));
@@ -93,21 +90,13 @@ static bool require_known_kinds(const struct source *source, error *error) {
   return !*strange || unknown(error, TEXT("section kind %s", strange), "section table", "the bundle needs it");
 }
 
-static u64 section_bytes_max(u32 kind) {
-  switch (kind) {
-    case SECTION_MANIFEST: return MIB;
-    case SECTION_PLAN: case SECTION_LOCK: return 64 * (u64)MIB;
-    case SECTION_WEIGHTS: case SECTION_TREE: return SIZE_BYTES_MAX;
-    default: return 256 * (u64)MIB;
-  }
-}
-
 // Checks one row; the section before it ends at `end`.
 static bool check_row(const struct section *row, const char *where, u64 end, u64 file_size, error *error) {
   static const u8 no_digest[32];
+  static const u8 size_bits_max[] = {SECTION_SIZE_BITS_MAX};
   u32 kind = row->kind, alignment = row->alignment;
-  bool is_mapped = kind == SECTION_CODE || kind == SECTION_WEIGHTS || kind == SECTION_LIBRARY;
-  u32 own = is_known_kind(kind) && is_mapped ? ALIGNMENT_MAPPED_BYTES : ALIGNMENT_SMALL_BYTES;
+  bool is_mapped = is_known_kind(kind) && MAPPED_KINDS >> kind & 1;
+  u32 own = is_mapped ? ALIGNMENT_MAPPED_BYTES : ALIGNMENT_SMALL_BYTES;
   bool is_aligned = alignment == own || (!is_known_kind(kind) && alignment == ALIGNMENT_MAPPED_BYTES);
   u64 offset = row->offset, size = row->size, room = file_size - offset;
   bool has_digest = memcmp(row->digest, no_digest, sizeof no_digest) != 0;
@@ -121,7 +110,7 @@ static bool check_row(const struct section *row, const char *where, u64 end, u64
          REQUIRE(error, offset - end < alignment, "gap before section", where, TEXT("%llu bytes", (unsigned long long)(offset - end))) &&
          REQUIRE(error, offset <= file_size, outside, where, TEXT("%s of %llu", at, (unsigned long long)file_size)) &&
          REQUIRE(error, size <= room, outside, where, TEXT("%s where %llu are left", bytes, (unsigned long long)room)) &&
-         REQUIRE(error, size <= section_bytes_max(kind), "section too large", where, bytes) &&
+         REQUIRE(error, size <= (u64)1 << size_bits_max[is_known_kind(kind) ? kind : 0], "section too large", where, bytes) &&
          REQUIRE(error, has_digest == (kind != SECTION_WEIGHTS), "wrong use of the digest field", where, TEXT("kind %u", kind));
 }
 
@@ -151,29 +140,16 @@ static bool check_gaps(const struct source *source, u64 end, error *error) {
   return true;
 }
 
-static void fill_rows(struct source *source, const u8 *table) {
-  for (u32 index = 0; index < source->section_count; index++, table += ROW_SIZE_BYTES) {
-    struct section *row = source->sections + index;
-    row->kind = (u32)word_at(table, 0, 4), row->id = (u32)word_at(table, 4, 4);
-    row->offset = word_at(table, 8, 8), row->size = word_at(table, 16, 8);
-    row->alignment = (u32)word_at(table, 24, 4), row->flags = (u32)word_at(table, 28, 4);
-    memcpy(row->digest, table + 32, sizeof row->digest);
-  }
-}
-
 // Checks header, table and gaps of an opened source, in this order.
 static bool read_table(struct source *source, struct arena *arena, const char *digest, error *error) {
-  i64 size = source_pread(source, 0, HEADER_SIZE_BYTES, source->header, error);
-  if (size < 0 || !require_magic(source->header, (u64)size, error) || !require_digest(source, digest, error)) return false;
-  if (!require_version(source->header, error) || !check_header(source, error)) return false;
-  u32 count = (u32)word_at(source->header, 20, 4);
-  u64 table_size = (u64)count * ROW_SIZE_BYTES;
-  u8 *table = arena_take(arena, table_size, error);
-  source->sections = arena_take(arena, count * sizeof *source->sections, error);
-  if (!source_read(source, HEADER_SIZE_BYTES, table_size, table, "section table", error)) return false;
-  if (!check_root_digest(source, table, table_size, error)) return false;
-  source->section_count = count;
-  fill_rows(source, table);
+  i64 size = source_pread(source, 0, HEADER_SIZE_BYTES, (u8 *)&source->header, error);
+  if (size < 0 || !require_magic(source->header.magic, (u64)size, error) || !require_digest(source, digest, error)) return false;
+  if (!require_version(&source->header, error) || !check_header(source, error)) return false;
+  u64 table_size = (u64)source->header.section_count * SECTION_SIZE_BYTES;
+  source->sections = arena_take(arena, table_size, error);
+  if (!source_read(source, HEADER_SIZE_BYTES, table_size, (u8 *)source->sections, "section table", error)) return false;
+  if (!check_root_digest(source, table_size, error)) return false;
+  source->section_count = source->header.section_count;
   return require_known_kinds(source, error) && check_rows(source, HEADER_SIZE_BYTES + table_size, error) &&
          check_gaps(source, HEADER_SIZE_BYTES + table_size, error);
 }

@@ -34,7 +34,7 @@ static bool host_memory_open(struct open_device *device, i64 id, const struct op
   struct bytes data = {(u8 *)(uintptr_t)opening->data, opening->size};
   if (id >= HOST_MEMORY_ID_COUNT) return refuse_id(device->kind->name, id, opening, error);
   read_bits(machine.has);
-  if (missing_features(opening->code, &machine, missing)) {
+  if (missing_features(opening->code->target, &opening->code->features, &machine, missing)) {
     const char *why = TEXT("code for %s needs %s, which this machine lacks", opening->code->target, missing);
     return refuse_opening(TEXT("device %s cannot run its library here", quoted(opening->name)), opening, why, "compile for this machine", error);
   }

@@ -113,8 +113,8 @@ static void hash_tensors(struct sha256 *hash, const struct ingot_tensor_info *te
   }
 }
 
-static void hash_texts(struct sha256 *hash, const struct code_plan *code) {
-  for (u32 index = 0; index < code->feature_count; index++) hash_text(hash, code->features[index]);
+static void hash_texts(struct sha256 *hash, const struct texts *features) {
+  for (u32 index = 0; index < features->count; index++) hash_text(hash, features->items[index]);
 }
 
 static void hash_interface(const struct plan *plan, u32 variant, u8 digest[static 32]) {
@@ -127,12 +127,12 @@ static void hash_interface(const struct plan *plan, u32 variant, u8 digest[stati
   hash_tensors(&hash, plan->outputs, plan->output_count);
   hash_word(&hash, plan->library_count);
   for (u32 index = 0; index < plan->library_count; index++)
-    hash_word(&hash, plan->libraries[index].kind), hash_word(&hash, plan->libraries[index].code.kernel_count);
-  hash_word(&hash, plan->variants[variant].code.feature_count);
-  for (u32 index = 0; index < plan->library_count; index++) hash_word(&hash, plan->libraries[index].code.feature_count);
-  hash_texts(&hash, &plan->variants[variant].code);
+    hash_word(&hash, plan->libraries[index].kind), hash_word(&hash, plan->libraries[index].kernel_count);
+  hash_word(&hash, plan->variants[variant].features.count);
+  for (u32 index = 0; index < plan->library_count; index++) hash_word(&hash, plan->libraries[index].features.count);
+  hash_texts(&hash, &plan->variants[variant].features);
   for (u32 index = 0; index < plan->library_count; index++)
-    hash_text(&hash, plan->libraries[index].code.target), hash_texts(&hash, &plan->libraries[index].code);
+    hash_text(&hash, plan->libraries[index].target), hash_texts(&hash, &plan->libraries[index].features);
   sha256_end(&hash, digest);
 }
 
@@ -150,7 +150,7 @@ static bool load_image(const struct source *source, const struct plan *plan, u32
   const char *where = SECTION_NAME(SECTION_CODE, variant);
   const char *why = "the image was made for other inputs, outputs, devices, libraries or CPU features";
   struct bytes data = source_section(source, SECTION_CODE, variant, error);
-  u32 kernel_count = plan->variants[variant].code.kernel_count;
+  u32 kernel_count = plan->variants[variant].kernel_count;
   u8 expected[32];
   bool good = data.data && check_image_head(&data, kernel_count, where, error) && check_exports(&data, kernel_count, false, where, error) &&
               read_image_data(&data, image, where, error) && map_image(&data, image, error);

@@ -20,6 +20,7 @@
 
 typedef int32_t i32;
 typedef int64_t i64;
+typedef int8_t i8;
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -43,13 +44,6 @@ struct arena {
 struct bytes {
   u8 *data;
   u64 size;
-};
-
-struct section {
-  u32 kind, id;
-  u64 offset, size;
-  u32 alignment, flags;
-  u8 digest[32];
 };
 
 // `base_`: of the bundle that weights are shared with, 0 without one; `ctime` is the later one of both.
@@ -79,7 +73,7 @@ struct source {
   u64 start, size;
   u64 device, inode;
   struct stamp stamp;
-  u8 header[HEADER_SIZE_BYTES];
+  struct header header;
   struct section *sections;
   u32 section_count;
   struct shared *shared;  // where weights lie in another bundle; null: nowhere
@@ -91,34 +85,6 @@ enum { HAS_SHARED = 0 };
 #else
 enum { HAS_SHARED = 1 };
 #endif
-
-struct code_plan {
-  const char *target;
-  const char **features;
-  u32 feature_count, kernel_count;
-};
-
-struct device_plan {
-  const char *name, *scope;
-  i64 kind, id, library;
-};
-
-struct library_plan {
-  i64 kind;
-  struct code_plan code;
-};
-
-struct range {
-  u64 offset, size;
-};
-
-struct variant_plan {
-  struct code_plan code;
-  i64 rank;
-  u64 workspace_bytes[DEVICE_COUNT_MAX];
-  struct range *ranges;
-  u32 range_count;
-};
 
 // What an input is where a call does not give it.
 struct default_value {
@@ -134,16 +100,11 @@ struct alternative_plan {
 };
 
 struct plan {
-  const char *model;
-  struct device_plan devices[DEVICE_COUNT_MAX];
-  struct library_plan libraries[DEVICE_COUNT_MAX];
-  struct variant_plan *variants;
+  PLAN_MEMBERS
   struct alternative_plan *alternatives;
-  const char **symbols;
-  struct ingot_tensor_info *inputs, *outputs;
   struct default_value *defaults;  // one per input; `data` is null where there is none
   struct ingot_state *states;
-  u32 device_count, library_count, variant_count, alternative_count, symbol_count, input_count, output_count, state_count;
+  u32 alternative_count, state_count, minor;  // the bundle's version
 };
 
 // A mapped image: `base` + offset of an export is its address.

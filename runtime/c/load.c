@@ -21,11 +21,11 @@ static bool describe(ingot_bundle *bundle, error *error) {
   if (error->kind) return false;
   for (u32 index = 0; index < plan->device_count; index++)
     bundle->device_infos[index] = (struct ingot_device_info){plan->devices[index].name, bundle->devices[index] ? bundle->devices[index]->name : "host:0"};
-  memcpy(bundle->root_digest, hex(bundle->source.header + DIGEST_AT, 32), sizeof bundle->root_digest);
+  memcpy(bundle->root_digest, hex(bundle->source.header.root, 32), sizeof bundle->root_digest);
   bundle->info = (struct ingot_bundle_info){
-      .model = plan->model, .root_digest = bundle->root_digest, .target = plan->variants[bundle->variant].code.target,
-      .inputs = plan->inputs, .outputs = plan->outputs, .symbols = plan->symbols,
-      .states = plan->states, .input_count = plan->input_count, .output_count = plan->output_count, .symbol_count = plan->symbol_count,
+      .model = plan->model, .root_digest = bundle->root_digest, .target = plan->variants[bundle->variant].target,
+      .inputs = plan->inputs, .outputs = plan->outputs, .symbols = plan->symbols.items,
+      .states = plan->states, .input_count = plan->input_count, .output_count = plan->output_count, .symbol_count = plan->symbols.count,
       .state_count = plan->state_count,
       .device_count = plan->device_count, .devices = bundle->device_infos,
   };

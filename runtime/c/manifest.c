@@ -57,96 +57,47 @@ static void pack_integer(struct packer *packer, i64 value) {
   }
 }
 
-static void pack_texts(struct packer *packer, const char *const *texts, u32 count) {
-  pack_list(packer, count);
-  for (u32 index = 0; index < count; index++) pack_text(packer, texts[index]);
+static void pack_record(struct packer *packer, const struct plan *plan, u32 number, const u8 *from);
+
+static void pack_item(struct packer *packer, const struct plan *plan, const struct row *row, const u8 *from) {
+  u64 value = 0;
+  memcpy(&value, from, row->size < sizeof value ? row->size : sizeof value);
+  i64 number = (i64)value;
+  if (row->kind == ROW_RECORDS) pack_record(packer, plan, row->of, from);
+  else if (row->kind == ROW_DEVICE_KIND || row->kind == ROW_DTYPE) pack_text(packer, codes[row->of].names[value]);
+  else if (row->kind == ROW_TEXT || row->kind == ROW_TEXTS || row->kind == ROW_SORTED_TEXTS) pack_text(packer, (const char *)(uintptr_t)value);
+  else if (row->kind == ROW_DIMS && number < 0) pack_text(packer, plan->symbols.items[-number - 1]);
+  else pack_integer(packer, number);
 }
 
-static void pack_named(struct packer *packer, const char *name, i64 value) { pack_text(packer, name), pack_integer(packer, value); }
-
-static void pack_named_text(struct packer *packer, const char *name, const char *value) {
-  pack_text(packer, name), pack_text(packer, value);
-}
-
-static void pack_tensors(struct packer *packer, const struct plan *plan, const struct ingot_tensor_info *tensors, u32 count) {
-  pack_list(packer, count);
-  for (u32 index = 0; index < count; index++) {
-    const struct ingot_tensor_info *tensor = tensors + index;
-    pack_map(packer, 3);
-    pack_named_text(packer, "dtype", tensor->dtype);
-    pack_named_text(packer, "name", tensor->name);
-    pack_text(packer, "shape");
-    pack_list(packer, tensor->rank);
-    for (u32 axis = 0; axis < tensor->rank; axis++) {
-      i64 dim = tensor->dims[axis];
-      if (dim < 0) pack_text(packer, plan->symbols[-dim - 1]);
-      else pack_integer(packer, dim);
-    }
+static void pack_field(struct packer *packer, const struct plan *plan, const struct row *row, const u8 *from) {
+  const u8 *items = from + row->at;
+  u32 count = 1;
+  pack_text(packer, row->key);
+  if (row->kind > ROW_DTYPE) {
+    memcpy(&count, items + sizeof items, sizeof count), memcpy(&items, items, 8);
+    pack_list(packer, count);
   }
+  for (u32 index = 0; index < count; index++) pack_item(packer, plan, row, items + index * row->size);
 }
 
-static void pack_features(struct packer *packer, const struct code_plan *code) {
-  pack_text(packer, "features");
-  pack_texts(packer, code->features, code->feature_count);
-  pack_named(packer, "kernels", code->kernel_count);
-}
+static bool is_shown(const struct plan *plan, const struct row *row) { return *row->key && row->since <= plan->minor; }
 
-static void pack_devices(struct packer *packer, const struct plan *plan) {
-  pack_text(packer, "devices");
-  pack_list(packer, plan->device_count);
-  for (u32 index = 0; index < plan->device_count; index++) {
-    const struct device_plan *device = plan->devices + index;
-    pack_map(packer, 5);
-    pack_named(packer, "id", device->id);
-    pack_named_text(packer, "kind", device_kinds[device->kind]);
-    pack_named(packer, "library", device->library);
-    pack_named_text(packer, "name", device->name);
-    pack_named_text(packer, "scope", device->scope);
-  }
-}
-
-static void pack_libraries(struct packer *packer, const struct plan *plan) {
-  pack_text(packer, "libraries");
-  pack_list(packer, plan->library_count);
-  for (u32 index = 0; index < plan->library_count; index++) {
-    const struct library_plan *library = plan->libraries + index;
-    pack_map(packer, 4);
-    pack_features(packer, &library->code);
-    pack_named_text(packer, "kind", device_kinds[library->kind]);
-    pack_named_text(packer, "target", library->code.target);
-  }
-}
-
-static void pack_variants(struct packer *packer, const struct plan *plan) {
-  pack_text(packer, "variants");
-  pack_list(packer, plan->variant_count);
-  for (u32 index = 0; index < plan->variant_count; index++) {
-    const struct variant_plan *variant = plan->variants + index;
-    pack_map(packer, 5);
-    pack_features(packer, &variant->code);
-    pack_named(packer, "rank", variant->rank);
-    pack_named_text(packer, "target", variant->code.target);
-    pack_text(packer, "workspace_bytes");
-    pack_list(packer, plan->device_count);
-    for (u32 device = 0; device < plan->device_count; device++) pack_integer(packer, (i64)variant->workspace_bytes[device]);
-  }
+static void pack_record(struct packer *packer, const struct plan *plan, u32 number, const u8 *from) {
+  const struct record *record = records + number;
+  const struct row *first = rows + record->first;
+  u32 count = 0;
+  for (u32 index = 0; index < record->count; index++) count += is_shown(plan, first + index);
+  pack_map(packer, count);
+  for (u32 nth = 0; nth < record->count; nth++)
+    if (is_shown(plan, first + first[nth].nth)) pack_field(packer, plan, first + first[nth].nth, from);
 }
 
 static bool check_manifest(const struct source *source, const struct plan *plan, error *error) {
   struct bytes manifest = source_section(source, SECTION_MANIFEST, 0, error);
   struct packer packer = {manifest.data, manifest.size, 0, false};
   if (!manifest.data) return false;
-  pack_map(&packer, 7);
-  pack_devices(&packer, plan);
-  pack_text(&packer, "inputs");
-  pack_tensors(&packer, plan, plan->inputs, plan->input_count);
-  pack_libraries(&packer, plan);
-  pack_named_text(&packer, "model", plan->model);
-  pack_text(&packer, "outputs");
-  pack_tensors(&packer, plan, plan->outputs, plan->output_count);
-  pack_text(&packer, "symbols");
-  pack_texts(&packer, plan->symbols, plan->symbol_count);
-  pack_variants(&packer, plan);
+  pack_record(&packer, plan, RECORD_PLAN, (const u8 *)plan);
   memory_free(manifest.data);
   bool same = !packer.differs && packer.at == packer.size;
   return REQUIRE(error, same, "manifest and plan disagree", "section manifest 0", "the manifest is not the one of this plan");

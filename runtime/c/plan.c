@@ -1,6 +1,7 @@
 // The plan: all that a loader needs to know. FORMAT.md, "Plan".
 //
-// In: the plan section. Out: `struct plan`, checked. Not done here: agreement with manifest (`manifest.c`) and image (`image.c`).
+// In: the plan section, the rows of its records (`abi.h`). Out: `struct plan`, checked. Not done here: agreement with manifest (`manifest.c`)
+// and image (`image.c`).
 #include "internal.h"
 
 static const char *const device_kinds[] = {DEVICE_KIND_NAMES};
@@ -9,39 +10,146 @@ static const u8 dtype_sizes[] = {DTYPE_SIZES_BYTES};
 
 enum { HOST = 0, CODE_MAX = 0x7fffffff };
 
-static i64 read_kind(struct reader *reader, const char *where, i64 first) {
-  i64 kind = read_word(reader, "device kind", first, CODE_MAX);
-  if (kind >= (i64)COUNT_OF(device_kinds)) unknown(reader->error, TEXT("device kind %lld", NUMBER(kind)), where, "the bundle needs it");
-  return reader->error->kind ? first : kind;
+// A field of a record: its key in the manifest, its name in errors ("": the record's noun and the key), its bounds, or those of its count.
+static const struct row {
+  const char *key, *what;
+  i64 high;
+  i8 low;
+  u8 at, size;  // where its value is in the struct, and bytes of it, or of one item; a count is behind the pointer to items
+  u8 of;        // the record of items, the list of codes, the place of the text that errors of sorted texts show
+  u8 kind, nth;  // the row that comes at this place in the manifest
+  bool is_unique;
+  u8 since;  // the minor version of the first bundles that have it
+} rows[] = {ROWS};
+
+static const struct record {
+  u8 first, count;
+} records[] = {RECORDS};
+
+static const struct codes {
+  const char *what;
+  const char *const *names;
+  u32 count;
+} codes[] = {{"device kind", device_kinds, COUNT_OF(device_kinds)}, {"dtype", dtype_names, COUNT_OF(dtype_names)}};
+
+// What is being read: `number` of `records`, into `at`; errors name it by noun and name or index, or by the section where the index is -1.
+struct item {
+  u32 number;
+  u8 *at;
+  const char *noun;
+  i64 index;
+};
+
+static const char *place_of(const struct reader *reader, const struct item *item) {
+  const char *name = NULL;
+  if (item->index < 0) return reader->where;
+  if (!strcmp(rows[records[item->number].first].key, "name")) memcpy(&name, item->at, sizeof name);
+  return name ? TEXT("%s, %s %s", reader->where, item->noun, quoted(name)) : TEXT("%s, %s %lld", reader->where, item->noun, NUMBER(item->index));
 }
 
-static bool read_device(struct reader *reader, struct device_plan *device) {
-  device->name = read_text(reader, "device name");
-  device->kind = read_kind(reader, TEXT("%s, device %s", reader->where, quoted(device->name)), 0);
-  device->id = read_word(reader, "device id", 0, CODE_MAX);
-  device->scope = read_text(reader, "device scope");
-  device->library = read_word(reader, "device library", -1, DEVICE_COUNT_MAX - 1);
-  return !reader->error->kind;
+// Sorts by Shell's method, whose gaps shrink to a third: of 4096 names each moves a few times.
+static void sort_names(const char **names, u32 count) {
+  u32 gap = 1;
+  while (gap < count / 3) gap = 3 * gap + 1;
+  for (; gap; gap /= 3)
+    for (u32 index = gap; index < count; index++) {
+      const char *name = names[index];
+      u32 at = index;
+      for (; at >= gap && strcmp(names[at - gap], name) > 0; at -= gap) names[at] = names[at - gap];
+      names[at] = name;
+    }
 }
 
-static void read_features(struct reader *reader, struct code_plan *code) {
-  code->features = read_texts(reader, "feature", FEATURE_COUNT_MAX, &code->feature_count);
+// Requires `count` names, each at a distance of `stride` bytes, to be different.
+static bool require_unique(struct reader *reader, const char *what, const u8 *first, size_t stride, u32 count) {
+  error *error = reader->error;
+  const char **names = arena_take(reader->arena, count * sizeof *names, error);
+  if (!names) return false;
+  for (u32 index = 0; index < count; index++) memcpy(names + index, first + index * stride, sizeof *names);
+  sort_names(names, count);
+  bool twice = false;
+  for (u32 index = 1; index < count; index++) twice = twice || !strcmp(names[index - 1], names[index]);
+  if (!twice) return true;
+  char why[TEXT_BYTES] = "";
+  for (u32 index = 0; index < count; index++) append(why, "%s%s", index ? ", " : "", names[index]);
+  why[200] = 0;
+  return damaged(error, TEXT("%s name appears twice", what), reader->where, why);
+}
+
+static void read_record(struct reader *reader, const struct item *item);
+
+// Whether the dimensions of a tensor, whose code is read, are not too large together.
+static bool is_dims_size(const struct ingot_tensor_info *tensor) {
+  u64 size = dtype_sizes[tensor->dtype_code];
+  for (u32 axis = 0; axis < tensor->rank; axis++) {
+    u64 count = tensor->dims[axis] > 1 ? (u64)tensor->dims[axis] : 1;
+    size = size > ELEMENT_COUNT_MAX / count ? (u64)ELEMENT_COUNT_MAX + 1 : size * count;
+  }
+  return size <= ELEMENT_COUNT_MAX;
+}
+
+// Reads one item of a list into `at`; it begins at `end` or behind it, and moves it.
+static void read_item(struct reader *reader, const struct row *row, const char *what, u8 *at, u32 index, i64 *end) {
+  char named[TEXT_SMALL_BYTES];
+  i64 values[2] = {0};
+  if (row->kind == ROW_RECORDS) {
+    read_record(reader, &(struct item){row->of, at, row->what, index});
+    return;
+  }
+  if (row->kind <= ROW_SORTED_TEXTS) values[0] = (i64)(uintptr_t)read_text(reader, what);
+  else if (row->kind == ROW_WORDS_PER_DEVICE) values[0] = read_word(reader, what, row->low, row->high);
+  else if (row->kind == ROW_DIMS) {
+    WRITE(named, "%s dimension", what);
+    values[0] = read_word(reader, named, -(i64)reader->plan->symbols.count, ELEMENT_COUNT_MAX);
+  } else {
+    WRITE(named, "%s offset", what);
+    values[0] = read_word(reader, named, *end, SIZE_BYTES_MAX);
+    WRITE(named, "%s size", what);
+    values[1] = read_word(reader, named, 1, SIZE_BYTES_MAX);
+    *end = values[0] + values[1];
+  }
+  memcpy(at, values, row->size);
+}
+
+static void read_list(struct reader *reader, const struct row *row, const char *what, const struct item *item) {
+  error *error = reader->error;
+  char counted[TEXT_SMALL_BYTES];
+  const char *target;
+  i64 end = 0;
+  WRITE(counted, row->kind == ROW_DIMS ? "%s rank" : "%s count", what);
+  u32 count = row->kind == ROW_WORDS_PER_DEVICE ? reader->plan->device_count : (u32)read_word(reader, counted, row->low, row->high);
+  u8 *items = arena_take(reader->arena, (u64)count * row->size, error), *at = item->at + row->at;
+  for (u32 index = 0; index < count && !error->kind; index++) read_item(reader, row, what, items + index * row->size, index, &end);
+  if (error->kind) return;
+  memcpy(at, &items, sizeof items), memcpy(at + sizeof items, &count, sizeof count);
+  if (row->is_unique) require_unique(reader, what, items, row->size, count);
+  if (row->kind == ROW_DIMS)
+    REQUIRE(error, is_dims_size((const void *)item->at), TEXT("%s too large", what), place_of(reader, item), TUPLE((const i64 *)(const void *)items, count));
+  if (row->kind != ROW_SORTED_TEXTS) return;
   bool sorted = true;
-  for (u32 index = 1; index < code->feature_count && !reader->error->kind; index++)
-    sorted = sorted && strcmp(code->features[index - 1], code->features[index]) < 0;
-  REQUIRE(reader->error, sorted, "features not sorted", "section plan 0", code->target);
+  for (u32 index = 1; index < count; index++) sorted = sorted && strcmp(((const char **)(void *)items)[index - 1], ((const char **)(void *)items)[index]) < 0;
+  memcpy(&target, item->at + row->of, sizeof target);
+  REQUIRE(error, sorted, TEXT("%s not sorted", row->key), reader->where, target);
 }
 
-static void read_library(struct reader *reader, const char *where, struct library_plan *library) {
-  library->kind = read_kind(reader, where, 1);
-  library->code.target = read_text(reader, "library target");
-  read_features(reader, &library->code);
-  library->code.kernel_count = (u32)read_word(reader, "kernel count", 0, KERNEL_COUNT_MAX);
+static void read_field(struct reader *reader, const struct row *row, const struct item *item) {
+  char what[TEXT_SMALL_BYTES];
+  if (*row->what || row->kind == ROW_DIMS) WRITE(what, "%s", *row->what ? row->what : item->noun);
+  else WRITE(what, "%s %s", item->noun, row->key);
+  if (row->kind > ROW_DTYPE) {
+    read_list(reader, row, what, item);
+    return;
+  }
+  i64 value = row->kind == ROW_TEXT ? (i64)(uintptr_t)read_text(reader, what) : read_word(reader, what, row->low, row->high);
+  if (row->kind >= ROW_DEVICE_KIND && value >= codes[row->of].count)
+    unknown(reader->error, TEXT("%s %lld", codes[row->of].what, NUMBER(value)), place_of(reader, item), "the bundle needs it");
+  memcpy(item->at + row->at, &value, row->size);
 }
 
-// A host has no library, each other device one of its own kind, and each library has a device.
+// The first device is the host, which has no library; each other device has one of its own kind, and each library a device.
 static bool require_libraries(const struct plan *plan, const char *place, error *error) {
-  u32 used = 0;
+  u32 used = 0, first = error->kind ? HOST : plan->devices->kind;
+  if (!REQUIRE(error, first == HOST, "the first device is not the host", place, device_kinds[first])) return false;
   for (u32 index = 0; index < plan->device_count; index++) {
     const struct device_plan *device = plan->devices + index;
     i64 library = device->library;
@@ -64,121 +172,26 @@ static bool require_libraries(const struct plan *plan, const char *place, error 
   return true;
 }
 
-// Reads dims, whose sizes together may not be too large; returns whether they are.
-static bool read_dims(struct reader *reader, const char *what, u32 symbol_count, struct ingot_tensor_info *tensor) {
-  i64 *dims = arena_take(reader->arena, tensor->rank * sizeof *dims, reader->error);
-  u64 size = tensor->element_bytes;
-  for (u32 axis = 0; axis < tensor->rank && !reader->error->kind; axis++) {
-    dims[axis] = read_named(reader, "%s dimension", what, -(i64)symbol_count, ELEMENT_COUNT_MAX);
-    u64 count = dims[axis] > 1 ? (u64)dims[axis] : 1;
-    size = size > ELEMENT_COUNT_MAX / count ? (u64)ELEMENT_COUNT_MAX + 1 : size * count;
-  }
-  tensor->dims = dims;
-  return size <= ELEMENT_COUNT_MAX;
-}
-
-static void read_tensor(struct reader *reader, const char *what, u32 symbol_count, struct ingot_tensor_info *tensor) {
-  error *error = reader->error;
-  tensor->name = read_named_text(reader, "%s name", what);
-  i64 dtype = read_named(reader, "%s dtype", what, 0, CODE_MAX);
-  if (dtype >= (i64)COUNT_OF(dtype_names))
-    unknown(error, TEXT("dtype %lld", NUMBER(dtype)), TEXT("%s, %s %s", reader->where, what, quoted(tensor->name)), "the bundle needs it");
-  if (error->kind) return;
-  tensor->dtype_code = (u32)dtype, tensor->dtype = dtype_names[dtype], tensor->element_bytes = dtype_sizes[dtype];
-  tensor->rank = (u32)read_named(reader, "%s rank", what, 0, RANK_MAX);
-  bool fits = read_dims(reader, what, symbol_count, tensor);
-  REQUIRE(error, fits, TEXT("%s too large", what), TEXT("%s, %s %s", reader->where, what, quoted(tensor->name)),
-          TUPLE(tensor->dims, tensor->rank));
-}
-
-static struct ingot_tensor_info *read_tensors(struct reader *reader, const char *what, u32 symbol_count, u32 *count) {
-  *count = (u32)read_named(reader, "%s count", what, 0, TENSOR_COUNT_MAX);
-  struct ingot_tensor_info *tensors = arena_take(reader->arena, *count * sizeof *tensors, reader->error);
-  for (u32 index = 0; index < *count && !reader->error->kind; index++) read_tensor(reader, what, symbol_count, tensors + index);
-  return tensors;
-}
-
-static void read_variant(struct reader *reader, u32 device_count, struct variant_plan *variant) {
-  variant->code.target = read_text(reader, "variant target");
-  variant->rank = read_word(reader, "variant rank", 0, (i64)1 << 31);
-  read_features(reader, &variant->code);
-  variant->code.kernel_count = (u32)read_word(reader, "kernel count", 0, KERNEL_COUNT_MAX);
-  for (u32 index = 0; index < device_count; index++)
-    variant->workspace_bytes[index] = (u64)read_word(reader, "workspace bytes", 0, SIZE_BYTES_MAX);
-  variant->range_count = (u32)read_word(reader, "weight range count", 0, RANGE_COUNT_MAX);
-  variant->ranges = arena_take(reader->arena, variant->range_count * sizeof *variant->ranges, reader->error);
-  i64 end = 0;
-  for (u32 index = 0; index < variant->range_count && !reader->error->kind; index++) {
-    i64 offset = read_word(reader, "weight range offset", end, SIZE_BYTES_MAX);
-    i64 size = read_word(reader, "weight range size", 1, SIZE_BYTES_MAX);
-    end = offset + size;
-    variant->ranges[index] = (struct range){(u64)offset, (u64)size};
+static void read_record(struct reader *reader, const struct item *item) {
+  const struct row *row = rows + records[item->number].first, *end = row + records[item->number].count;
+  for (; row < end && !reader->error->kind; row++) {
+    if (row->since <= reader->plan->minor) read_field(reader, row, item);
+    else if (row->kind == ROW_TEXT) memcpy(item->at + row->at, &(const char *){""}, sizeof(char *));
+    if (row->kind == ROW_RECORDS && row->of == RECORD_LIBRARY_PLAN) require_libraries(reader->plan, reader->where, reader->error);
   }
 }
 
-// Sorts by Shell's method, whose gaps shrink to a third: of 4096 names each moves a few times.
-static void sort_names(const char **names, u32 count) {
-  u32 gap = 1;
-  while (gap < count / 3) gap = 3 * gap + 1;
-  for (; gap; gap /= 3)
-    for (u32 index = gap; index < count; index++) {
-      const char *name = names[index];
-      u32 at = index;
-      for (; at >= gap && strcmp(names[at - gap], name) > 0; at -= gap) names[at] = names[at - gap];
-      names[at] = name;
-    }
-}
-
-// Requires `count` names, each at a distance of `stride` bytes, to be different.
-static bool require_unique(struct reader *reader, const char *what, const void *first, size_t stride, u32 count) {
-  error *error = reader->error;
-  const char **names = arena_take(reader->arena, count * sizeof *names, error);
-  if (!names) return false;
-  for (u32 index = 0; index < count; index++) names[index] = *(const char *const *)((const char *)first + index * stride);
-  sort_names(names, count);
-  bool twice = false;
-  for (u32 index = 1; index < count; index++) twice = twice || !strcmp(names[index - 1], names[index]);
-  if (!twice) return true;
-  char why[TEXT_BYTES] = "";
-  for (u32 index = 0; index < count; index++) append(why, "%s%s", index ? ", " : "", names[index]);
-  why[200] = 0;
-  return damaged(error, TEXT("%s name appears twice", what), reader->where, why);
-}
-
-static bool require_unique_names(struct reader *reader, const struct plan *plan) {
-  return require_unique(reader, "device", &plan->devices->name, sizeof *plan->devices, plan->device_count) &&
-         require_unique(reader, "symbol", plan->symbols, sizeof *plan->symbols, plan->symbol_count) &&
-         require_unique(reader, "input", plan->inputs, sizeof *plan->inputs, plan->input_count) &&
-         require_unique(reader, "output", plan->outputs, sizeof *plan->outputs, plan->output_count) &&
-         require_unique(reader, "variant", plan->variants, sizeof *plan->variants, plan->variant_count);
-}
-
-static bool read_devices(struct reader *reader, struct plan *plan) {
-  error *error = reader->error;
-  plan->device_count = (u32)read_word(reader, "device count", 1, DEVICE_COUNT_MAX);
-  for (u32 index = 0; index < plan->device_count && !error->kind; index++) read_device(reader, plan->devices + index);
-  if (error->kind) return false;
-  const char *first = device_kinds[plan->devices[0].kind];
-  if (!REQUIRE(error, plan->devices[0].kind == HOST, "the first device is not the host", reader->where, first)) return false;
-  plan->library_count = (u32)read_word(reader, "library count", 0, DEVICE_COUNT_MAX);
-  for (u32 index = 0; index < plan->library_count && !error->kind; index++)
-    read_library(reader, TEXT("%s, library %u", reader->where, index), plan->libraries + index);
-  return !error->kind && require_libraries(plan, reader->where, error);
+static void name_types(struct ingot_tensor_info *tensors, u32 count) {
+  for (u32 index = 0; index < count; index++)
+    tensors[index].dtype = dtype_names[tensors[index].dtype_code], tensors[index].element_bytes = dtype_sizes[tensors[index].dtype_code];
 }
 
 static bool decode_plan(const struct bytes *data, struct arena *arena, struct plan *plan, error *error) {
-  struct reader reader = {.where = "section plan 0", .arena = arena, .error = error};
+  struct reader reader = {.where = "section plan 0", .arena = arena, .error = error, .plan = plan};
   if (error->kind || !reader_begin(&reader, data->data, data->size)) return false;
   i64 version = read_word(&reader, "plan version", 1, CODE_MAX);
   if (version != PLAN_VERSION) unknown(error, TEXT("plan version %lld", NUMBER(version)), reader.where, "the bundle needs it");
-  plan->model = read_text(&reader, "model name");
-  if (!read_devices(&reader, plan)) return false;
-  plan->symbols = read_texts(&reader, "symbol", SYMBOL_COUNT_MAX, &plan->symbol_count);
-  plan->inputs = read_tensors(&reader, "input", plan->symbol_count, &plan->input_count);
-  plan->outputs = read_tensors(&reader, "output", plan->symbol_count, &plan->output_count);
-  plan->variant_count = (u32)read_word(&reader, "variant count", 1, VARIANT_COUNT_MAX);
-  plan->variants = arena_take(arena, plan->variant_count * sizeof *plan->variants, error);
-  for (u32 index = 0; index < plan->variant_count && !error->kind; index++)
-    read_variant(&reader, plan->device_count, plan->variants + index);
-  return !error->kind && reader_finish(&reader) && require_unique_names(&reader, plan);
+  read_record(&reader, &(struct item){RECORD_PLAN, (u8 *)plan, "plan", -1});
+  name_types(plan->inputs, plan->input_count), name_types(plan->outputs, plan->output_count);
+  return reader_finish(&reader);
 }

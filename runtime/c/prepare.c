@@ -12,7 +12,7 @@ static const char *declared(const struct ingot_tensor_info *info, const struct p
   for (u32 axis = 0; axis < info->rank; axis++) {
     i64 dim = info->dims[axis];
     append(text, "%s", axis ? ", " : "");
-    if (dim < 0) append(text, "%s", plan->symbols[-dim - 1]);
+    if (dim < 0) append(text, "%s", plan->symbols.items[-dim - 1]);
     else append(text, "%lld", NUMBER(dim));
   }
   append(text, "]");
@@ -51,7 +51,7 @@ static bool check_axis(ingot_session *session, u32 index, u32 axis, error *error
   if (size == wanted && size >= 0) return true;
   char why[TEXT_BYTES] = "";
   append(why, "expected %s, got %s", declared(info, plan), GIVEN(info, shape));
-  if (dim < 0) append(why, "; %s is %lld in input %s", plan->symbols[-dim - 1], NUMBER(wanted), quoted(source));
+  if (dim < 0) append(why, "; %s is %lld in input %s", plan->symbols.items[-dim - 1], NUMBER(wanted), quoted(source));
   return refuse(error, INGOT_INPUT_ERROR, TEXT("wrong shape of input %s", quoted(info->name)), TEXT("input %s, axis %u", quoted(info->name), axis),
                 why, TEXT("give size %lld there", NUMBER(wanted)));
 }
@@ -145,8 +145,8 @@ static bool refuse_inputs(const ingot_session *session, const char *text, const 
   const char *node = find_text(text, " (node "), *end = node ? node : text + strlen(text);
   char why[TEXT_BYTES] = "";
   append(why, "%s", text);
-  for (u32 symbol = 0; symbol < plan->symbol_count; symbol++) {
-    const char *name = plan->symbols[symbol];
+  for (u32 symbol = 0; symbol < plan->symbols.count; symbol++) {
+    const char *name = plan->symbols.items[symbol];
     bool is_named = has_symbol(text, end, name);
     for (u32 index = 0; is_named && index < plan->input_count; index++)
       for (u32 axis = 0; is_named && axis < plan->inputs[index].rank; axis++) {
@@ -215,7 +215,7 @@ static bool compute_sizes(ingot_session *session, error *error) {
   for (u32 index = 0; index < plan->output_count; index++)
     if (!take_output_shape(session, index, where, error)) return false;
   for (u32 index = 0; index < plan->device_count; index++) {
-    u64 planned = variant->workspace_bytes[index], computed = session->workspace_sizes[index];
+    u64 planned = (u64)variant->workspace_bytes.items[index], computed = session->workspace_sizes[index];
     if (!REQUIRE(error, !planned || planned == computed, "plan and image disagree on the workspace", where,
                  TEXT("planned %llu bytes, main needs %llu", (unsigned long long)planned, (unsigned long long)computed)))
       return false;
@@ -226,7 +226,7 @@ static bool compute_sizes(ingot_session *session, error *error) {
 
 static bool measure(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
-  if (plan->symbol_count) memset(session->sizes, 0, plan->symbol_count * sizeof *session->sizes);
+  if (plan->symbols.count) memset(session->sizes, 0, plan->symbols.count * sizeof *session->sizes);
   tell_sizes(session);
   if (!require_given(session, false, error)) return false;
   for (u32 index = 0; index < plan->input_count; index++)

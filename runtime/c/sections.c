@@ -178,16 +178,16 @@ static bool read_alternative(struct arena *arena, const struct bytes *data, cons
   u64 end = 8 + (inside ? (u64)words : 0), start = rounded(end, ALIGNMENT_SMALL_BYTES);
   inside = inside && start <= data->size && is_zero(data->data + end, start - end);
   if (!REQUIRE(error, inside, "the section ends inside its head", where, TEXT("%lld of %lld bytes", NUMBER(8 + words), NUMBER(data->size)))) return false;
-  struct reader reader = {.where = where, .arena = arena, .error = error};
+  struct reader reader = {.where = where, .arena = arena, .error = error, .plan = plan};
   made->start = start;
   for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) made->ids[index] = -1;
   if (!reader_begin(&reader, data->data + 8, (u64)words)) return false;
   i64 library = read_word(&reader, "library", 0, (i64)plan->library_count - 1);
-  read_library(&reader, where, &made->code);
+  read_record(&reader, &(struct item){RECORD_LIBRARY_PLAN, (u8 *)&made->code, "library", -1});
   if (error->kind) return false;
-  u32 count = plan->libraries[library].code.kernel_count;
-  const char *why = TEXT("%u, not %u", made->code.code.kernel_count, count);
-  if (!REQUIRE(error, made->code.code.kernel_count == count, "an alternative with other kernels", where, why)) return false;
+  u32 count = plan->libraries[library].kernel_count;
+  const char *why = TEXT("%u, not %u", made->code.kernel_count, count);
+  if (!REQUIRE(error, made->code.kernel_count == count, "an alternative with other kernels", where, why)) return false;
   for (i64 left = read_word(&reader, "device count", 1, DEVICE_COUNT_MAX); left > 0 && !error->kind; left--) {
     before = read_word(&reader, "device", before + 1, (i64)plan->device_count - 1);
     if (error->kind) return false;
@@ -229,6 +229,7 @@ static bool check_ranges(const struct source *source, const struct plan *plan, e
 // Reads plan and manifest, and what may be there beside them.
 static bool read_plan(struct source *source, struct arena *arena, struct plan *plan, error *error) {
   struct bytes data = source_section(source, SECTION_PLAN, 0, error);
+  plan->minor = source->header.minor;
   bool good = data.data && decode_plan(&data, arena, plan, error);
   memory_free(data.data);
   return good && read_shared(source, arena, error) && check_kinds(source, plan, error) && check_manifest(source, plan, error) && read_defaults(source, arena, plan, error) &&

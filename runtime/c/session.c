@@ -83,7 +83,7 @@ static bool make_call(ingot_session *session, const struct ingot_options *option
   session->call = arena_take(arena, CALL_SIZE_BYTES, error);
   session->inputs = arena_take(arena, plan->input_count * sizeof *session->inputs, error);
   session->outputs = arena_take(arena, plan->output_count * sizeof *session->outputs, error);
-  session->sizes = arena_take(arena, plan->symbol_count * sizeof *session->sizes, error);
+  session->sizes = arena_take(arena, plan->symbols.count * sizeof *session->sizes, error);
   session->call_inputs = arena_take(arena, plan->input_count * sizeof *session->call_inputs, error);
   session->call_outputs = arena_take(arena, plan->output_count * sizeof *session->call_outputs, error);
   session->workspace_addresses = arena_take(arena, DEVICE_COUNT_MAX * sizeof(u64), error);

@@ -81,7 +81,7 @@ static void tell_sizes(ingot_session *session) {
       if (is_length || held->length) tell_size(session, TOLD(index)->dims[axis], is_length ? held->length : held->shape[axis], TOLD(index)->name);
     }
   }
-  for (u32 index = 0; states && states->sizes && index < plan->symbol_count; index++)
+  for (u32 index = 0; states && states->sizes && index < plan->symbols.count; index++)
     if (states->sizes[index] >= 0) tell_size(session, -(i64)index - 1, states->sizes[index], "sizes");
 }
 
@@ -94,7 +94,7 @@ static bool shape_states(ingot_session *session, error *error) {
     for (u32 axis = 0; axis < info->rank; axis++) {
       const i64 *known = known_size(session, info->dims[axis], NULL);
       if (!known && info->dims[axis] < 0) {
-        const char *symbol = quoted(plan->symbols[-info->dims[axis] - 1]);
+        const char *symbol = quoted(plan->symbols.items[-info->dims[axis] - 1]);
         return refuse(error, INGOT_INPUT_ERROR, "a state has an unknown size", TEXT("state %s, axis %u", quoted(info->name), axis),
                       TEXT("no input that is given has the size %s", symbol), TEXT("give it for %s in sizes of the options", symbol));
       }
@@ -216,9 +216,9 @@ static bool take_states(ingot_session *session, const struct ingot_options *opti
   const i64 *sizes = options->sizes ? options->sizes : from ? from->sizes : NULL;
   struct states *states = arena_take(&session->arena, sizeof *states, error);
   struct held *held = arena_take(&session->arena, 2 * plan->state_count * sizeof *held, error);
-  i64 *kept = sizes ? arena_take(&session->arena, (plan->symbol_count + 1) * sizeof *kept, error) : NULL;
+  i64 *kept = sizes ? arena_take(&session->arena, (plan->symbols.count + 1) * sizeof *kept, error) : NULL;
   if (error->kind) return false;
-  for (u32 index = 0; sizes && index < plan->symbol_count; index++) kept[index] = is_of_input(plan, -(i64)index - 1) ? sizes[index] : -1;
+  for (u32 index = 0; sizes && index < plan->symbols.count; index++) kept[index] = is_of_input(plan, -(i64)index - 1) ? sizes[index] : -1;
   *states = (struct states){.held = held, .next = held + plan->state_count, .sizes = kept};
   states->max_length = options->max_length || !from ? options->max_length : from->max_length;
   session->states = states;

@@ -13,6 +13,7 @@ struct reader {
   const char *where;
   struct arena *arena;
   error *error;
+  const struct plan *plan;  // that the words belong to, as far as it is read
 };
 
 static bool reader_begin(struct reader *reader, const u8 *data, u64 size) {
@@ -27,25 +28,22 @@ static bool reader_begin(struct reader *reader, const u8 *data, u64 size) {
   return true;
 }
 
-// Reads the next word, which must lie in [low, high]; errors name it by `what` in `form`.
-static i64 read_named(struct reader *reader, const char *form, const char *what, i64 low, i64 high) {
+// Reads the next word, which must lie in [low, high]; errors name it by `what`.
+static i64 read_word(struct reader *reader, const char *what, i64 low, i64 high) {
   error *error = reader->error;
   i64 value = low;
   if (error->kind) return low;
   if (reader->at == reader->count) {
-    damaged(error, "section ends too early", TEXT("%s, %s", reader->where, TEXT(form, what)), "");
+    damaged(error, "section ends too early", TEXT("%s, %s", reader->where, what), "");
     return low;
   }
   memcpy(&value, reader->words + 8 * reader->at, 8);
-  if (!REQUIRE(error, low <= value && value <= high, TEXT("bad %s", TEXT(form, what)),
-               TEXT("%s, word %lld", reader->where, NUMBER(reader->at)),
+  if (!REQUIRE(error, low <= value && value <= high, TEXT("bad %s", what), TEXT("%s, word %lld", reader->where, NUMBER(reader->at)),
                TEXT("expected %lld to %lld, got %lld", NUMBER(low), NUMBER(high), NUMBER(value))))
     return low;
   reader->at++;
   return value;
 }
-
-static i64 read_word(struct reader *reader, const char *what, i64 low, i64 high) { return read_named(reader, "%s", what, low, high); }
 
 // Returns the character at `*at` and moves behind it; -1 for what is no UTF-8.
 static i64 next_character(const u8 *text, u64 size, u64 *at) {
@@ -82,31 +80,21 @@ static bool check_text(struct reader *reader, const char *text, u64 size, const 
          REQUIRE(error, !control_count, TEXT("%s holds a control character", what), reader->where, TEXT("U+%04X", (u32)control));
 }
 
-// Reads the next text; errors name it by `what` in `form`.
-static const char *read_named_text(struct reader *reader, const char *form, const char *what) {
-  char length[2 * TEXT_SMALL_BYTES], named[TEXT_SMALL_BYTES];
-  WRITE(named, form, what);
-  WRITE(length, "length of %s", named);
+// Reads the next text; errors name it by `what`.
+static const char *read_text(struct reader *reader, const char *what) {
+  char length[2 * TEXT_SMALL_BYTES];
+  WRITE(length, "length of %s", what);
   u64 size = (u64)read_word(reader, length, 0, NAME_SIZE_BYTES_MAX);
   error *error = reader->error;
   if (error->kind) return "";
   bool fits = size <= reader->text_size - reader->text_at;
-  if (!REQUIRE(error, fits, "section ends too early", TEXT("%s, %s", reader->where, named), "")) return "";
+  if (!REQUIRE(error, fits, "section ends too early", TEXT("%s, %s", reader->where, what), "")) return "";
   const char *from = reader->texts + reader->text_at;
   reader->text_at += size;
   char *text = arena_take(reader->arena, size + 1, error);
-  if (!text || (size && !check_text(reader, from, size, named))) return "";
+  if (!text || (size && !check_text(reader, from, size, what))) return "";
   memcpy(text, from, size);
   return text;
-}
-
-static const char *read_text(struct reader *reader, const char *what) { return read_named_text(reader, "%s", what); }
-
-static const char **read_texts(struct reader *reader, const char *what, i64 count_max, u32 *count) {
-  *count = (u32)read_named(reader, "%s count", what, 0, count_max);
-  const char **texts = arena_take(reader->arena, *count * sizeof *texts, reader->error);
-  for (u32 index = 0; index < *count && !reader->error->kind; index++) texts[index] = read_text(reader, what);
-  return texts;
 }
 
 static bool reader_finish(struct reader *reader) {

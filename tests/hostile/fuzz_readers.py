@@ -50,7 +50,6 @@ from ingot_runtime.format.delta import GIVEN, HEAD, MAGIC, PROMISE, STEP, Delta
 from ingot_runtime.format.describe import describe_plan, lines_of
 from ingot_runtime.format.file import BundleFile, QuietFile
 from ingot_runtime.format.limits import ALIGNMENT_MAPPED_BYTES
-from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
 from ingot_runtime.format.plan import (
@@ -60,8 +59,10 @@ from ingot_runtime.format.plan import (
     LibraryPlan,
     VariantPlan,
     decode_plan,
+    manifest_bytes,
 )
 from ingot_runtime.format.program_decode import decode_program
+from ingot_runtime.format.schema import record_dict
 from ingot_runtime.format.shared import Shared
 from ingot_runtime.format.source import Source
 from ingot_runtime.format.statement import HEAD as STATEMENT_HEAD
@@ -118,7 +119,7 @@ def _read_header(data: bytes) -> None:
 def _read_plan(data: bytes) -> None:
     plan = decode_plan(data)
     assert encode_plan(plan) == data
-    assert unpack(manifest_bytes(plan), "manifest") == manifest_dict(plan)
+    assert unpack(manifest_bytes(plan), "manifest") == record_dict(plan, plan)
 
 
 def _read_program(data: bytes) -> None:
@@ -179,7 +180,7 @@ def _plan_with_devices() -> BundlePlan:
     library = LibraryPlan("null", "x86-64-v2", (), 2)
     variant = VariantPlan("x86-64-v2", 1, (), 1, (0, 0, 0), ())
     host = DevicePlan("host", "host", 0)
-    return BundlePlan("m", (host, *devices), (), (), (), (variant,), (library,))
+    return BundlePlan("m", (host, *devices), (library,), (), (), (), (variant,))
 
 
 def _encoded(found: AlternativePlan, code: bytes) -> bytes:
@@ -223,7 +224,7 @@ def _archives() -> tuple[bytes, ...]:
 
 def _table_seeds() -> tuple[bytes, ...]:
     rows = [
-        head.Section(kind, 0, 0, 64, 64, b"\1" * 32)
+        head.Section(kind, 0, 0, 64, 64, 0, b"\1" * 32)
         for kind in (head.MANIFEST, head.PLAN, head.LOCK)
     ]
     for index, row in enumerate(rows):

@@ -18,10 +18,9 @@ from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.interface import interface_digest
-from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
-from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan, decode_plan
+from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan, decode_plan, manifest_bytes
 from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.sha256 import sha256
@@ -107,7 +106,7 @@ class Parts:
         at = next(
             (at for at, row in enumerate(self._rows) if row.kind == head.WEIGHTS), len(self._rows)
         )
-        row = head.Section(kind, id_, 0, 0, 0, b"", head.OPTIONAL)
+        row = head.Section(kind, id_, 0, 0, 0, head.OPTIONAL, b"")
         self._rows = [*self._rows[:at], row, *self._rows[at:]]
 
     def put_plan(self, encoded: bytes) -> None:
@@ -196,11 +195,11 @@ class Parts:
             size = len(self.payloads.get(key, b""))
             if old.kind == head.WEIGHTS:
                 size = self.weights_sizes_bytes.get(old.id, old.size_bytes)
-            alignment = head.alignment_of(old.kind)
+            alignment = head.section_kind(old.kind).alignment
             offset = end + -end % alignment
             rows.append(
                 head.Section(
-                    old.kind, old.id, offset, size, alignment, self.digests[key], old.flags
+                    old.kind, old.id, offset, size, alignment, old.flags, self.digests[key]
                 )
             )
             end = offset + size

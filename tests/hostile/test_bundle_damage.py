@@ -18,7 +18,6 @@ from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.format import header as head
 from ingot_runtime.format import plan as plans
-from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.sha256 import sha256
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
@@ -227,7 +226,10 @@ def forged_plan(data: bytes, change: Callable[[plans.BundlePlan], None]) -> byte
     plan = plans.decode_plan(data[row.offset : row.offset + row.size_bytes])
     change(plan)
     out = bytearray(data)
-    for kind, payload in ((head.PLAN, encode_plan(plan)), (head.MANIFEST, manifest_bytes(plan))):
+    for kind, payload in (
+        (head.PLAN, encode_plan(plan)),
+        (head.MANIFEST, plans.manifest_bytes(plan)),
+    ):
         place = by_kind[kind]
         following = rows[rows.index(place) + 1]
         assert place.offset + len(payload) <= following.offset

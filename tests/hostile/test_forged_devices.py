@@ -446,7 +446,7 @@ def add_section(parts: Parts, flags: int, kind: int = 77, payload: bytes = b"lat
     key = (kind, 3)
     rows = parts._rows  # pyright: ignore[reportPrivateUsage]
     at = next(index for index, row in enumerate(rows) if row.kind == head.CODE)
-    rows.insert(at, head.Section(*key, 0, 0, ALIGNMENT_SMALL_BYTES, sha256(payload), flags))
+    rows.insert(at, head.Section(*key, 0, 0, ALIGNMENT_SMALL_BYTES, flags, sha256(payload)))
     parts.put(*key, payload)
 
 

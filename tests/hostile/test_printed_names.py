@@ -24,7 +24,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime import command
 from ingot_runtime.format import header as head
 from ingot_runtime.format.plan import BundlePlan
-from ingot_runtime.format.words import FORBIDDEN_RANGES, forbidden_character
+from ingot_runtime.format.schema import FORBIDDEN_RANGES, forbidden_character
 from ingot_runtime.ingot_error import error_text
 from ingot_runtime.npz import read_npz, write_npz
 from ingot_runtime.printable import printable

@@ -196,11 +196,11 @@ def assemble(rows: Sequence[tuple[int, int]], payloads: Mapping[tuple[int, int],
     end = head.HEADER_SIZE_BYTES + len(rows) * head.ROW_SIZE_BYTES
     sections: list[head.Section] = []
     for kind, id_ in rows:
-        alignment = head.alignment_of(kind)
+        alignment = head.section_kind(kind).alignment
         offset = end + -end % alignment
         digest = head.NO_DIGEST if kind == head.WEIGHTS else sha256(payloads[kind, id_])
         sections.append(
-            head.Section(kind, id_, offset, len(payloads[kind, id_]), alignment, digest)
+            head.Section(kind, id_, offset, len(payloads[kind, id_]), alignment, 0, digest)
         )
         end = offset + len(payloads[kind, id_])
     start, _ = encode_head(sections, end)

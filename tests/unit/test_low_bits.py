@@ -16,6 +16,7 @@ from tests.unit.frontend_harness import MemoryStore, translate
 
 import ingot
 import ingot_runtime
+from ingot_artifacts.bundle.version_minor import version_minor
 from ingot_artifacts.inspect.describe import opened
 from ingot_compiler.frontend.low_bits import FORMATS, INTEGER_BITS
 from ingot_compiler.frontend.onnx_types import onnx_number
@@ -29,7 +30,6 @@ from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.ir.types import COMPUTED_DTYPES, DTYPES, LOW_BITS, DType, TensorType
 from ingot_runtime.format.dtypes import ML_DTYPES
-from ingot_runtime.format.plan import version_minor
 from ingot_runtime.format.source import read_plan
 
 NAMES: tuple[DType, ...] = tuple(sorted(LOW_BITS))

@@ -26,7 +26,7 @@ def plan_of(*variants: tuple[str, int, frozenset[str]]) -> BundlePlan:
         VariantPlan(target, rank, tuple(sorted(needs)), 0, (0,), ())
         for target, rank, needs in variants
     )
-    return BundlePlan("m", (DevicePlan("host", "host", 0),), (), (), (), made)
+    return BundlePlan("m", (DevicePlan("host", "host", 0),), (), (), (), (), made)
 
 
 PLAN = plan_of(("x86-64-v2", 100, V2), ("x86-64-v4", 300, V4), ("x86-64-v3", 200, V3))

@@ -39,7 +39,7 @@ def test_a_bundle_as_a_document(bundle: Path, tmp_path: Path, capsys: Output) ->
     with opened(bundle) as source:
         for row in source.sections:
             if row.kind != head.WEIGHTS:
-                assert digests[f"{row.kind_name} {row.id}"] == row.digest.hex()
+                assert digests[f"{head.kind_name(row.kind)} {row.id}"] == row.digest.hex()
     references = [each["bom-ref"] for each in found["components"]]
     assert len(set(references)) == len(references)
     assert found["dependencies"][0]["dependsOn"] == references

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 import ingot_runtime
-from ingot_runtime.format.plan import BundlePlan, TensorPlan, version_minor
+from ingot_artifacts.bundle.version_minor import version_minor
+from ingot_runtime.format.plan import BundlePlan, TensorPlan
 from ingot_runtime.format.states import decode_states
 
 F32, I64 = 0, 7
@@ -21,7 +22,7 @@ def plan() -> BundlePlan:
         TensorPlan("i", I64, (-3, 4)),
         TensorPlan("y", F32, (-3,)),
     )
-    return BundlePlan("m", (), ("n", "p", "q"), inputs, outputs, ())
+    return BundlePlan("m", (), (), ("n", "p", "q"), inputs, outputs, ())
 
 
 def section(*rows: tuple[int, int, int]) -> bytes:
@@ -38,7 +39,7 @@ def test_rows_are_states() -> None:
 def fixed_plan() -> BundlePlan:
     """Input past[p, 4]; outputs present[p, 4], and one that is longer."""
     outputs = TensorPlan("present", F32, (-1, 4)), TensorPlan("longer", F32, (-2, 4))
-    return BundlePlan("m", (), ("p", "q"), (TensorPlan("past", F32, (-1, 4)),), outputs, ())
+    return BundlePlan("m", (), (), ("p", "q"), (TensorPlan("past", F32, (-1, 4)),), outputs, ())
 
 
 def test_an_axis_below_zero_is_that_of_a_fixed_length() -> None:

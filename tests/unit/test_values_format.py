@@ -27,7 +27,7 @@ TENSORS = {
 def plan(*outputs: str) -> BundlePlan:
     """No inputs, and these outputs."""
     tensors = [TensorPlan(f"{at}", *TENSORS[name]) for at, name in enumerate(outputs)]
-    return BundlePlan("m", (), ("n",), (), tuple(tensors), ())
+    return BundlePlan("m", (), (), ("n",), (), tuple(tensors), ())
 
 
 GOOD = {
@@ -82,7 +82,7 @@ def test_forms_that_mean_nothing_are_refused(case: str) -> None:
 
 def test_inputs_have_no_lists_and_names_are_unique() -> None:
     """A list is what the model makes; a name is one value."""
-    own = BundlePlan("m", (), ("n",), (TensorPlan("x", *TENSORS["f"]),), (), ())
+    own = BundlePlan("m", (), (), ("n",), (TensorPlan("x", *TENSORS["f"]),), (), ())
     for values in ([("x", "lte")], [("x", "n"), ("x", "t")]):
         with pytest.raises(ingot_runtime.FormatError, match="section values 0"):
             decode_values(encode_values([values, []]), own)

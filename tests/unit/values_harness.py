@@ -42,7 +42,7 @@ def plan_of(typed: TypedModel, names: Names) -> BundlePlan:
         )
 
     own = plans(called.inputs, graph.inputs), plans(called.outputs, graph.outputs)
-    plan = BundlePlan("m", (), (), *own, ())
+    plan = BundlePlan("m", (), (), (), *own, ())
     at, given = 0, list[ValuePlan]()
     for form in typed.forms[0]:
         given.append(ValuePlan(names.inputs[at], form))

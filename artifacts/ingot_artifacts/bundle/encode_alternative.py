@@ -7,17 +7,16 @@ here: checking them (their reader does).
 import struct
 
 from ingot_artifacts.bundle.contents import AlternativeSpec
-from ingot_artifacts.bundle.encode_plan import PlanWriter, encode_library
+from ingot_artifacts.bundle.encode_plan import PlanWriter
+from ingot_artifacts.bundle.plan_of import library_plan
 from ingot_runtime.format.limits import ALIGNMENT_SMALL_BYTES
-from ingot_runtime.format.plan import LibraryPlan
 
 
-def encode_alternative(alternative: AlternativeSpec) -> bytes:
-    """Return the bytes of the section."""
-    library, out = alternative.library, PlanWriter()
+def encode_alternative(alternative: AlternativeSpec, minor: int = 0) -> bytes:
+    """Return the bytes of the section, of a bundle of that minor version."""
+    library, out = alternative.library, PlanWriter(minor)
     out.word(alternative.stands_for)
-    plan = LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
-    encode_library(out, plan)
+    out.record(library_plan(library))
     out.word(len(alternative.ids))
     for device, id_ in alternative.ids:
         out.word(device, id_)

@@ -5,6 +5,7 @@ In: rows, the size of the file. Out: bytes, root digest. Not done here: checking
 """
 
 from ingot_runtime.format import header as head
+from ingot_runtime.format.schema import Record, layout
 from ingot_runtime.format.sha256 import sha256
 
 
@@ -12,27 +13,15 @@ def encode_head(
     sections: list[head.Section], file_size_bytes: int, version_minor: int = 0
 ) -> tuple[bytes, bytes]:
     """Return (header + table, root digest)."""
-    count = len(sections)
-    table = b"".join(map(_row, sections))
-    root = sha256(_header(count, file_size_bytes, head.NO_DIGEST, version_minor) + table)
-    return _header(count, file_size_bytes, root, version_minor) + table, root
+    table = b"".join(map(pack_record, sections))
+    header = head.Header(
+        head.MAGIC, head.VERSION_MAJOR, version_minor, head.HEADER_SIZE_BYTES, head.ROW_SIZE_BYTES,
+        len(sections), file_size_bytes, 0, head.NO_DIGEST,
+    )  # fmt: skip
+    header.root = sha256(pack_record(header) + table)
+    return pack_record(header) + table, header.root
 
 
-def _header(section_count: int, file_size_bytes: int, root: bytes, version_minor: int) -> bytes:
-    return head.HEADER.pack(
-        head.MAGIC,
-        head.VERSION_MAJOR,
-        version_minor,
-        head.HEADER_SIZE_BYTES,
-        head.ROW_SIZE_BYTES,
-        section_count,
-        file_size_bytes,
-        0,
-        root,
-    )
-
-
-def _row(row: head.Section) -> bytes:
-    return head.ROW.pack(
-        row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest
-    )
+def pack_record(record: Record) -> bytes:
+    """Return the bytes of a record of fixed size."""
+    return layout(type(record)).pack(*(getattr(record, row.name) for row in record.rows))

@@ -1,29 +1,24 @@
 """The bytes of the sections of plan and values: FORMAT.md, "Words and texts".
 
-In: a ``BundlePlan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done
-here: checking the plan (its reader does).
+In: a record of ``ingot_runtime.format.schema``. Out: bytes that its reader reads back. Not done here:
+checking them (the reader does).
 """
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
-from ingot_runtime.format.plan import (
-    DEVICE_KINDS,
-    PLAN_VERSION,
-    BundlePlan,
-    DevicePlan,
-    LibraryPlan,
-    TensorPlan,
-    VariantPlan,
-)
+from ingot_runtime.format.plan import PLAN_VERSION, BundlePlan, ValuePlan
+from ingot_runtime.format.schema import Record, Row
 
 
 class PlanWriter:
     """Collects words and texts in the order that ``Reader`` reads them."""
 
-    __slots__ = ("_texts", "_words")
+    __slots__ = ("_minor", "_texts", "_words")
 
-    def __init__(self) -> None:
+    def __init__(self, minor: int = 0) -> None:
+        self._minor = minor
         self._words: list[int] = []
         self._texts: list[bytes] = []
 
@@ -37,6 +32,31 @@ class PlanWriter:
         self._words.append(len(data))
         self._texts.append(data)
 
+    def record(self, record: Record) -> None:
+        """Append the fields of a record."""
+        for row in record.rows:
+            if row.since <= self._minor:
+                self._value(row, getattr(record, row.name))
+
+    def _value(self, row: Row, value: Any) -> None:
+        """Append an integer, a text, a name as its number, a record, or a list of these or pairs."""
+        if isinstance(value, Record):
+            self.record(value)
+        elif isinstance(value, int):
+            self.word(value)
+        elif isinstance(value, str) and row.of:
+            self.word(row.of.index(value))
+        elif isinstance(value, str):
+            self.text(value)
+        else:
+            if row.kind != "words per device":
+                self.word(len(value))
+            for each in value:
+                if isinstance(each, tuple):
+                    self.word(*each)
+                else:
+                    self._value(row, each)
+
     def data(self) -> bytes:
         """Return the whole stream."""
         return struct.pack(f"<q{len(self._words)}q", len(self._words), *self._words) + b"".join(
@@ -45,22 +65,10 @@ class PlanWriter:
 
 
 def encode_plan(plan: BundlePlan) -> bytes:
-    """Return the bytes of the plan section."""
-    out = PlanWriter()
+    """Return the bytes of the plan section of a bundle of the plan's minor version."""
+    out = PlanWriter(plan.minor)
     out.word(PLAN_VERSION)
-    out.text(plan.model)
-    out.word(len(plan.devices))
-    for device in plan.devices:
-        _encode_device(out, device)
-    out.word(len(plan.libraries))
-    for library in plan.libraries:
-        encode_library(out, library)
-    _encode_texts(out, plan.symbols)
-    _encode_tensors(out, plan.inputs)
-    _encode_tensors(out, plan.outputs)
-    out.word(len(plan.variants))
-    for variant in plan.variants:
-        _encode_variant(out, variant)
+    out.record(plan)
     return out.data()
 
 
@@ -70,43 +78,5 @@ def encode_values(values: Sequence[Sequence[tuple[str, str]]]) -> bytes:
     for named in values:
         out.word(len(named))
         for name, form in named:
-            out.text(name)
-            out.text(form)
+            out.record(ValuePlan(name, form))
     return out.data()
-
-
-def _encode_device(out: PlanWriter, device: DevicePlan) -> None:
-    out.text(device.name)
-    out.word(DEVICE_KINDS.index(device.kind), device.id)
-    out.text(device.scope)
-    out.word(device.library)
-
-
-def encode_library(out: PlanWriter, library: LibraryPlan) -> None:
-    """Append what a library is."""
-    out.word(DEVICE_KINDS.index(library.kind))
-    out.text(library.target)
-    _encode_texts(out, library.features)
-    out.word(library.kernel_count)
-
-
-def _encode_tensors(out: PlanWriter, tensors: tuple[TensorPlan, ...]) -> None:
-    out.word(len(tensors))
-    for tensor in tensors:
-        out.text(tensor.name)
-        out.word(tensor.dtype, len(tensor.dims), *tensor.dims)
-
-
-def _encode_variant(out: PlanWriter, variant: VariantPlan) -> None:
-    out.text(variant.target)
-    out.word(variant.rank)
-    _encode_texts(out, variant.features)
-    out.word(variant.kernel_count, *variant.workspace_bytes, len(variant.ranges))
-    for offset, size_bytes in variant.ranges:
-        out.word(offset, size_bytes)
-
-
-def _encode_texts(out: PlanWriter, texts: tuple[str, ...]) -> None:
-    out.word(len(texts))
-    for text in texts:
-        out.text(text)

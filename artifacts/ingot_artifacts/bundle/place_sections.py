@@ -39,11 +39,11 @@ def place_sections(sizes_bytes: Mapping[Key, int]) -> list[head.Section]:
     end = head.HEADER_SIZE_BYTES + len(sizes_bytes) * head.ROW_SIZE_BYTES
     sections: list[head.Section] = []
     for kind, id_ in sorted(sizes_bytes, key=lambda key: (_ORDER.index(key[0]), key[1])):
-        alignment = head.alignment_of(kind)
+        alignment = head.section_kind(kind).alignment
         offset, size_bytes = end + -end % alignment, sizes_bytes[kind, id_]
         end = offset + size_bytes
         flags = head.OPTIONAL if kind in head.OPTIONAL_KINDS else 0
-        row = head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST, flags)
+        row = head.Section(kind, id_, offset, size_bytes, alignment, flags, head.NO_DIGEST)
         sections.append(row)
     return sections
 

@@ -3,13 +3,19 @@
 In: ``BundleContents``. Out: ``BundlePlan``. Not done here: its bytes (``encode_plan``).
 """
 
-from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, VariantImage
+from ingot_artifacts.bundle.contents import (
+    BundleContents,
+    BundleTensor,
+    LibrarySpec,
+    VariantImage,
+)
 from ingot_artifacts.bundle.symbols import dims_of
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.plan import (
     BundlePlan,
     DevicePlan,
     LibraryPlan,
+    StatePlan,
     TensorPlan,
     VariantPlan,
 )
@@ -22,19 +28,22 @@ def plan_of(contents: BundleContents) -> BundlePlan:
         DevicePlan(device.name, device.kind, device.id, device.scope, device.library)
         for device in contents.devices
     ]
-    libraries = [
-        LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
-        for library in contents.libraries
-    ]
-    return BundlePlan(
+    plan = BundlePlan(
         model=contents.model,
         devices=tuple(devices),
-        libraries=tuple(libraries),
+        libraries=tuple(map(library_plan, contents.libraries)),
         symbols=symbols,
         inputs=_tensor_plans(contents.inputs, symbols),
         outputs=_tensor_plans(contents.outputs, symbols),
         variants=tuple(map(_variant_plan, contents.variants)),
     )
+    plan.states = tuple(StatePlan(it.input, it.output, it.axis) for it in contents.states)
+    return plan
+
+
+def library_plan(library: LibrarySpec) -> LibraryPlan:
+    """Return what the plan says of a library."""
+    return LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
 
 
 def _tensor_plans(

@@ -17,7 +17,6 @@ from ingot_runtime.format.source import Source
 from ingot_runtime.lazy_dataclass import dataclass
 
 _CHUNK_SIZE_BYTES = 1 << 24
-_MINOR_OF_SHARED = 4
 
 
 Ranges = tuple[tuple[int, int], ...]
@@ -108,5 +107,4 @@ def _end(sections: list[head.Section]) -> int:
 
 
 def _version_minor(source: Source, changes: Changes) -> int:
-    _, _, minor, *_ = head.HEADER.unpack(source.read(0, head.HEADER_SIZE_BYTES))
-    return max(int(minor), _MINOR_OF_SHARED if (head.SHARED, 0) in changes.payloads else 0)
+    return max(source.minor, *(head.section_kind(kind).since for kind, _ in changes.payloads), 0)

@@ -16,11 +16,11 @@ import msgpack
 
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, DefaultValue, bytes_of
 from ingot_artifacts.bundle.encode_alternative import encode_alternative
-from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.encode_head import encode_head, pack_record
 from ingot_artifacts.bundle.encode_plan import encode_plan, encode_values
 from ingot_artifacts.bundle.place_sections import place_sections, reserve
 from ingot_artifacts.bundle.plan_of import plan_of
-from ingot_artifacts.bundle.program_minor import program_minor
+from ingot_artifacts.bundle.version_minor import version_minor
 from ingot_artifacts.bundle.weights_tree import TreeEntry, section_sizes_bytes, weights_tree
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
@@ -29,12 +29,11 @@ from ingot_runtime.format.alternative import decode_alternative
 from ingot_runtime.format.debug import SHAPES
 from ingot_runtime.format.defaults import decode_default, head_size_bytes
 from ingot_runtime.format.header import tree_size_bytes
-from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import BundlePlan, decode_plan, version_minor
+from ingot_runtime.format.plan import BundlePlan, decode_plan, manifest_bytes
 from ingot_runtime.format.sha256 import sha256
 from ingot_runtime.format.shapes import check_shape
-from ingot_runtime.format.states import ROW, decode_states
+from ingot_runtime.format.states import decode_states
 from ingot_runtime.format.values import decode_values
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -64,18 +63,19 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
         ArtifactError: contents that break the format.
     """
     plan = plan_of(contents)
-    encoded = encode_plan(plan)
-    decode_plan(encoded)  # the writer obeys the reader's rules, or fails here and not on the device
-    payloads = _payloads(contents, plan, encoded)
     weights_sizes_bytes = section_sizes_bytes(contents.weights_bytes)
+    programs = [variant.program for variant in contents.variants]
+    plan.minor = version_minor(plan, weights_sizes_bytes, programs)
+    encoded = encode_plan(plan)
+    # The writer obeys the reader's rules, or fails here and not on the device.
+    decode_plan(encoded, plan.minor)
+    payloads = _payloads(contents, plan, encoded)
     payloads |= _trees(tree, weights_sizes_bytes)
     sizes = {key: len(payload) for key, payload in payloads.items()}
     sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
     sections = place_sections(sizes)
     end = sections[-1].offset + sections[-1].size_bytes
-    programs = (variant.program for variant in contents.variants)
-    minor = max(version_minor(plan, weights_sizes_bytes), *map(program_minor, programs))
-    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), minor)
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes), plan.minor)
     return BundleSkeleton(root.hex(), prefix, end)
 
 
@@ -160,7 +160,7 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
     for index, library in enumerate(contents.libraries):
         payloads[head.LIBRARY, index] = library.image
     for index, alternative in enumerate(contents.alternatives):
-        payload, where = encode_alternative(alternative), f"alternative {index}"
+        payload, where = encode_alternative(alternative, plan.minor), f"alternative {index}"
         decode_alternative(payload, plan, where)
         payloads[head.ALTERNATIVE, index] = payload
     for value in contents.defaults:
@@ -168,9 +168,8 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         decode_default(payload, plan.inputs[value.position], f"default {value.position}")
         payloads[head.DEFAULT, value.position] = payload
     if contents.states:
-        rows = [ROW.pack(pair.input, pair.output, pair.axis) for pair in contents.states]
-        payloads[head.STATE, 0] = b"".join(rows)
-        plan.states = decode_states(payloads[head.STATE, 0], plan)
+        payloads[head.STATE, 0] = b"".join(map(pack_record, plan.states))
+        decode_states(payloads[head.STATE, 0], plan)
     if contents.values:
         payloads[head.VALUES, 0] = encode_values(contents.values)
         plan.values = decode_values(payloads[head.VALUES, 0], plan)

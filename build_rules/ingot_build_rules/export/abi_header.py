@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from ingot_runtime import errors
-from ingot_runtime.format import abi, dtypes, features, header, limits, plan
+from ingot_runtime.format import abi, dtypes, features, header, limits, plan, schema
 from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
-from ingot_runtime.format.words import FORBIDDEN_RANGES
+from ingot_runtime.format.schema import FORBIDDEN_RANGES
 from ingot_runtime.loader import cpu
 
 _HEAD = """\
@@ -28,7 +28,7 @@ _SECTION_ALIGNMENT_BYTES = 64
 
 def abi_header() -> str:
     """Write the header."""
-    return "\n".join([_HEAD, *_numbers(), "", *_lists(), "", *_structs()])
+    return "\n".join([_HEAD, *_numbers(), "", *_lists(), "", *_structs(), *_records()])
 
 
 def error_kinds() -> tuple[type[errors.BundleError], ...]:
@@ -55,15 +55,18 @@ def _numbers() -> Iterator[str]:
         "COPY_BEGINS": abi.COPY_BEGINS,
         "COPY_ENDS": abi.COPY_ENDS,
         "FLAG_SIZES_ONLY": abi.FLAG_SIZES_ONLY,
-        "HEADER_SIZE_BYTES": header.HEADER_SIZE_BYTES,
         "IMAGE_HEAD_WORDS": len(abi.IMAGE_HEADER),
         "IMAGE_MAGIC": abi.IMAGE_MAGIC,
         "OPTIONAL_FLAG": header.OPTIONAL,
         "OPTIONAL_KINDS": sum(1 << kind for kind in header.OPTIONAL_KINDS),
+        "MAPPED_KINDS": sum(
+            1 << at
+            for at, kind in enumerate(header.SECTION_KINDS)
+            if kind.alignment == limits.ALIGNMENT_MAPPED_BYTES
+        ),
         "PLAN_VERSION": plan.PLAN_VERSION,
         "POOL_MAGIC": abi.POOL_MAGIC,
         "POOL_QUIT_BIT": abi.POOL_QUIT_BIT,
-        "ROW_SIZE_BYTES": header.ROW_SIZE_BYTES,
         "TRAILER_SIZE_BYTES": TRAILER.size,
         "VERIFY_STRIDE_BYTES": -(-scratch // _SECTION_ALIGNMENT_BYTES) * _SECTION_ALIGNMENT_BYTES,
         "VERSION_MAJOR": header.VERSION_MAJOR,
@@ -82,6 +85,8 @@ def _escaped(data: bytes) -> str:
 def _lists() -> Iterator[str]:
     kinds = error_kinds()
     yield _list("SECTION_KIND_NAMES", _quoted(header.KIND_NAMES))
+    sizes = [kind.size_bytes_max.bit_length() - 1 for kind in header.SECTION_KINDS]
+    yield _list("SECTION_SIZE_BITS_MAX", [str(bits) for bits in sizes])
     yield _list("DEVICE_KIND_NAMES", _quoted(plan.DEVICE_KINDS))
     yield _list("DTYPE_NAMES", _quoted(dtypes.DTYPE_NAMES))
     yield _list("DTYPE_SIZES_BYTES", [str(size) for size in dtypes.DTYPE_SIZES_BYTES])
@@ -128,6 +133,98 @@ def _structs() -> Iterator[str]:
             place = f"__builtin_offsetof(struct {struct.name}, {field})"
             yield f'_Static_assert({place} == {at}, "{struct.name}.{field}");'
         yield ""
+
+
+# Each record is behind those that it has lists of; with the name of its struct.
+_RECORDS: dict[type[schema.Record], str] = {
+    plan.DevicePlan: "device_plan",
+    plan.LibraryPlan: "library_plan",
+    plan.TensorPlan: "ingot_tensor_info",
+    plan.VariantPlan: "variant_plan",
+    plan.BundlePlan: "plan",
+}
+_WRITTEN = ("ingot_tensor_info", "plan")  # structs that have more members: these are in C
+_MEMBERS = {"dtype": "dtype_code", "size_bytes": "size"}
+_CODES = ("device kind", "dtype")
+# What a struct has for a row, by its kind, and bytes of an item.
+_KINDS = {
+    "text": ("const char *{name}", "8"),
+    "word": ("{word} {name}", "sizeof({word})"),
+    "device kind": ("uint32_t {name}", "4"),
+    "dtype": ("uint32_t {name}", "4"),
+    "texts": ("struct texts {name}", "8"),
+    "sorted texts": ("struct texts {name}", "8"),
+    "words per device": ("struct words {name}", "8"),
+    "dims": ("struct words {name}", "8"),
+    "ranges": ("struct range *{name}; uint32_t range_count", "sizeof(struct range)"),
+    "records": ("struct {of} *{name}; uint32_t {what}_count", "sizeof(struct {of})"),
+}
+_FIXED: dict[type[schema.Record], str] = {header.Header: "header", header.Section: "section"}
+_FIXED_KINDS = {
+    "u16": "uint16_t {name}", "u32": "uint32_t {name}", "u64": "uint64_t {name}",
+    "bytes": "uint8_t {name}[{high}]",
+}  # fmt: skip
+
+
+def _records() -> Iterator[str]:
+    """Write structs, and the rows that the loader walks."""
+    yield f"enum {{ {', '.join(_constant('ROW', kind) for kind in _KINDS)} }};"
+    yield f"enum {{ {', '.join(_constant('RECORD', name) for name in _RECORDS.values())} }};"
+    yield "struct texts { const char **items; uint32_t count; };"
+    yield "struct words { const int64_t *items; uint32_t count; };"
+    yield "struct range { uint64_t offset, size; };"
+    for record, name in _FIXED.items():
+        members = " ".join(
+            f"{_FIXED_KINDS[row.kind].format(**_words(row))};" for row in record.rows
+        )
+        size = f"{name.upper()}_SIZE_BYTES"
+        yield f"struct {name} {{ {members} }};"
+        yield f"#define {size} {schema.layout(record).size}"
+        yield f'_Static_assert(sizeof(struct {name}) == {size}, "size");'
+    first, starts = 0, list[str]()
+    for record, name in _RECORDS.items():
+        members = " ".join(f"{_KINDS[row.kind][0].format(**_words(row))};" for row in record.rows)
+        if name == "plan":
+            yield f"#define PLAN_MEMBERS {members}"
+        elif name not in _WRITTEN:
+            yield f"struct {name} {{ {members} }};"
+        starts.append(f"{{{first}, {len(record.rows)}}}")
+        first += len(record.rows)
+    yield _list("RECORDS", starts)
+    yield " \\\n  ".join(["#define ROWS", *(row for it in _RECORDS for row in _rows(it))])
+
+
+def _constant(prefix: str, name: str) -> str:
+    return f"{prefix}_{name.replace(' ', '_').upper()}"
+
+
+def _words(row: schema.Row) -> dict[str, str]:
+    word = "int64_t" if row.low < 0 else "uint64_t" if row.high >> 32 else "uint32_t"
+    name, of = _MEMBERS.get(row.name, row.name), _RECORDS.get(row.of, "")
+    return {"name": name, "what": row.what, "word": word, "of": of, "high": str(row.high)}
+
+
+def _rows(record: type[schema.Record]) -> Iterator[str]:
+    """Yield a value of ``struct row`` for each row."""
+    order = [at for _, at in sorted((row.key or "", at) for at, row in enumerate(record.rows))]
+    for row, nth in zip(record.rows, order, strict=True):
+        assert not row.since or not row.default, "what is not there is zero or empty in C"
+        struct, member = _RECORDS[record], _MEMBERS.get(row.name, row.name)
+        of = "0"
+        assert not row.unique or row.unique == row.of.rows[0].name, "C compares first members"
+        if row.kind == "records":
+            of = _constant("RECORD", _RECORDS[row.of])
+        elif row.kind in _CODES:
+            of = str(_CODES.index(row.kind))
+        elif row.kind == "sorted texts":
+            of = f"offsetof(struct {struct}, target)"
+        high = schema.CODE_MAX if row.kind in _CODES else row.high
+        is_unique = int(bool(row.unique) or row.kind == "texts")
+        yield (
+            f'{{"{row.key}", "{row.what}", {high}, {row.low}, offsetof(struct {struct}, {member}), '
+            f"{_KINDS[row.kind][1].format(**_words(row))}, {of}, {_constant('ROW', row.kind)}, "
+            f"{nth}, {is_unique}, {row.since}}},"
+        )
 
 
 if __name__ == "__main__":

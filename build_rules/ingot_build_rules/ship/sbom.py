@@ -53,7 +53,11 @@ def bill_of_materials(source: Source, licence: str | None) -> dict[str, Any]:
 def _sections(source: Source) -> list[dict[str, Any]]:
     """The files in the file; weights have no digest of their own: the tree of the same number has."""
     return [
-        _file(f"section:{row.kind_name}:{row.id}", f"{row.kind_name} {row.id}", row.digest.hex())
+        _file(
+            f"section:{head.kind_name(row.kind)}:{row.id}",
+            f"{head.kind_name(row.kind)} {row.id}",
+            row.digest.hex(),
+        )
         for row in source.sections
         if row.kind != head.WEIGHTS
     ]

@@ -42,7 +42,11 @@ def _made_from(source: Source) -> dict[str, object]:
         key: lock[key] for key in ("graph", "options", "toolchain") if key in lock
     }
     parts = [
-        {"name": f"{row.kind_name} {row.id}", "sha256": row.digest.hex(), "size": row.size_bytes}
+        {
+            "name": f"{head.kind_name(row.kind)} {row.id}",
+            "sha256": row.digest.hex(),
+            "size": row.size_bytes,
+        }
         for row in source.sections
         if row.kind not in (head.SIGNATURE, head.WEIGHTS)
     ]

@@ -23,9 +23,8 @@ from ingot_runtime.format import header as head
 from ingot_runtime.format.base import open_base
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
-from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import decode_plan
+from ingot_runtime.format.plan import decode_plan, manifest_bytes
 from ingot_runtime.format.source import Source, read_plan, weights_sizes_bytes
 from ingot_runtime.format.statement import parts_digest
 from ingot_runtime.loader.weights import whole_mibs
@@ -56,7 +55,7 @@ def thin_changes(source: Source, target: str) -> Changes:
         UserError: no variant is for this target; or weights lie in another bundle which cannot be
             made thin for it, or lacks some then. BundleError: that bundle is not there.
     """
-    plan = decode_plan(source.section(head.PLAN))
+    plan = decode_plan(source.section(head.PLAN), source.minor)
     targets = [variant.target for variant in plan.variants]
     if target not in targets:
         why = f"the bundle has {', '.join(targets)}"

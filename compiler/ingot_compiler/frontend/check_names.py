@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Names
-from ingot_runtime.format.words import forbidden_character
+from ingot_runtime.format.schema import forbidden_character
 
 
 def check_names(names: Names) -> None:

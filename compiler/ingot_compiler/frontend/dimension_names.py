@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from ingot_runtime.format.words import forbidden_character
+from ingot_runtime.format.schema import forbidden_character
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LENGTH_MAX = 512  # characters of at most 4 bytes; the format has a limit of its own

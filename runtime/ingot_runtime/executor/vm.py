@@ -108,7 +108,7 @@ class Vm:
         self._constants = _single_constants(self._program)
         # By opcode; None: arithmetic. Functions: bound methods would hold this object in a cycle.
         self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
-            getattr(Vm, f"_{name}", None) for name, _ in OPCODES
+            getattr(Vm, f"_{name}", None) for name, *_ in OPCODES
         )
 
     def trace(self) -> list[tuple[int, str, float]]:
@@ -423,7 +423,7 @@ def _single_constants(program: Program) -> tuple[int, ...]:
     writes = [0] * program.register_count
     values = [0] * program.register_count
     for opcode, operands in program.instructions:
-        name, kinds = OPCODES[opcode]
+        name, kinds, *_ = OPCODES[opcode]
         if kinds.startswith("r") and name not in ("assert", "branch", "scratch_bytes"):
             register, value = operands[:2]
             assert isinstance(register, int)

@@ -6,8 +6,8 @@ one a device is bound to (``ingot_runtime_devices.bind_device``).
 
 from .checks import require
 from .limits import ALIGNMENT_SMALL_BYTES, DEVICE_COUNT_MAX
-from .plan import CODE_MAX, AlternativePlan, BundlePlan, read_library
-from .words import Reader
+from .plan import AlternativePlan, BundlePlan, LibraryPlan
+from .schema import CODE_MAX, Reader, read_record
 
 
 def decode_alternative(data: bytes, plan: BundlePlan, where: str) -> "tuple[AlternativePlan, int]":
@@ -16,9 +16,9 @@ def decode_alternative(data: bytes, plan: BundlePlan, where: str) -> "tuple[Alte
     start = end + -end % ALIGNMENT_SMALL_BYTES
     good = end >= 8 and start <= len(data) and not data[end:start].strip(b"\0")
     require(good, "the section ends inside its head", where, f"{end} of {len(data)} bytes")
-    words = Reader(data[8:end], where)
+    words = Reader(data[8:end], where, plan.minor)
     library = words.word("library", 0, len(plan.libraries) - 1)
-    code = read_library(words, where)
+    code = read_record(words, LibraryPlan, "library")
     count = plan.libraries[library].kernel_count
     same = code.kernel_count == count
     require(same, "an alternative with other kernels", where, f"{code.kernel_count}, not {count}")

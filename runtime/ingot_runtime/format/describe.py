@@ -4,9 +4,9 @@ In: a checked source. Out: a dict of str, int, list, dict; or lines. Not done he
 their source nodes (``ingot_artifacts.inspect``).
 """
 
-from .header import HEADER, HEADER_SIZE_BYTES, Section
-from .manifest import library_dict, manifest_dict
+from .header import VERSION_MAJOR, Section, kind_name
 from .plan import AlternativePlan, BundlePlan
+from .schema import record_dict
 from .source import Source, read_plan
 
 TYPE_CHECKING = False
@@ -28,9 +28,8 @@ _FORMS = {
 def describe_source(source: Source) -> "dict[str, Any]":
     """Return ``format``, ``digest``, ``size_bytes``, ``sections``, and what the plan says."""
     plan = read_plan(source)
-    _, major, minor, *_ = HEADER.unpack(source.read(0, HEADER_SIZE_BYTES))
     return {
-        "format": f"{major}.{minor}",
+        "format": f"{VERSION_MAJOR}.{source.minor}",
         "digest": source.root_digest.hex(),
         "size_bytes": source.size_bytes,
         "sections": [_section(row) for row in source.sections],
@@ -41,7 +40,7 @@ def describe_source(source: Source) -> "dict[str, Any]":
 
 def describe_plan(plan: BundlePlan) -> "dict[str, Any]":
     """Return the manifest with a name of its own for each count, and None for no library."""
-    described: dict[str, Any] = manifest_dict(plan)
+    described: dict[str, Any] = record_dict(plan, plan)
     described["alternatives"] = [_alternative(each, plan) for each in plan.alternatives]
     for row in described["libraries"] + described["alternatives"] + described["variants"]:
         row["kernel_count"] = row.pop("kernels")
@@ -52,14 +51,14 @@ def describe_plan(plan: BundlePlan) -> "dict[str, Any]":
 
 def _alternative(each: AlternativePlan, plan: BundlePlan) -> "dict[str, object]":
     devices = [{"name": plan.devices[at].name, "id": id_} for at, id_ in each.ids.items()]
-    return {**library_dict(each.code), "library": each.library, "devices": devices}
+    return {**record_dict(each.code, plan), "library": each.library, "devices": devices}
 
 
 def _section(row: Section) -> "dict[str, object]":
     # Digests of the weights are in their tree.
     digest = row.digest.hex() if any(row.digest) else None
     place = {"offset": row.offset, "size_bytes": row.size_bytes}
-    return {"kind": row.kind_name, "id": row.id, **place, "digest": digest}
+    return {"kind": kind_name(row.kind), "id": row.id, **place, "digest": digest}
 
 
 def _shared(source: Source) -> "dict[str, object] | None":

@@ -4,7 +4,8 @@ In: such a text. Out: ``DeviceText``. Not done here: what targets and scopes the
 """
 
 from ..errors import InputError
-from .plan import CODE_MAX, DEVICE_KINDS
+from .plan import DEVICE_KINDS
+from .schema import CODE_MAX
 
 _KEYS = ("target", "scope")
 _SPELLING = "write KIND[:ID][,target=T][,scope=S]"

@@ -12,7 +12,7 @@ DTYPE_NAMES = (
     "bool",
     "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i4", "u4", "i2", "u2",
 )  # fmt: skip
-MINOR_0_COUNT = 13  # as many of them a reader of format 1.0 knows
+DTYPE_MINORS = (0,) * 13 + (1,) * 10  # the first minor version of bundles that have it
 # numpy's names, by our code. numpy has no bf16: its 16 bits travel as uint16; elements of
 # at most eight bits that numpy has not travel as their code, one in the low bits of each byte.
 NUMPY_NAMES = (

@@ -5,8 +5,6 @@ In: the first bytes of a file and its size. Out: checked ``Section`` rows. Not d
 them (``source``).
 """
 
-import struct
-
 from ..errors import DigestError, NotABundleError, VersionError
 from .checks import DAMAGED, require, require_all, unknown
 from .limits import (
@@ -17,43 +15,69 @@ from .limits import (
     SIZE_BYTES_MAX,
     TREE_ENTRY_SIZE_BYTES,
 )
+from .schema import Record, layout, row
 from .sha256 import sha256
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
 VERSION_MINOR = 5  # the latest: a bundle has the lowest whose readers know what it requires
 
-# magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
-HEADER = struct.Struct("<8sHHIIIQQ32s")
-# kind, id, offset, size, alignment, flags, sha256
-ROW = struct.Struct("<IIQQII32s")
-HEADER_SIZE_BYTES = HEADER.size
-ROW_SIZE_BYTES = ROW.size
-_DIGEST_AT = HEADER_SIZE_BYTES - 32
 NO_DIGEST = bytes(32)
+OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
 
-# Section kinds; a kind's id says which one: the variant's, the device's or the library's index,
+
+class Header(Record):
+    """What a bundle begins with; ``root`` is a digest over header and table, with zeros for itself."""
+
+    magic: bytes = row("bytes", high=8)
+    major: int = row("u16")
+    minor: int = row("u16")
+    header_bytes: int = row("u32")
+    row_bytes: int = row("u32")
+    section_count: int = row("u32")
+    file_bytes: int = row("u64")
+    flags: int = row("u64")
+    root: bytes = row("bytes", high=32)
+
+
+class SectionKind(Record):
+    """What is the same for all sections of a kind. ``since``: the first minor version of bundles that
+    have some; ``is_optional``: a reader may skip them."""
+
+    name: str = row("text")
+    alignment: int = row("word", default=ALIGNMENT_SMALL_BYTES)
+    size_bytes_max: int = row("word", default=256 * MIB)
+    since: int = row("word", default=0)
+    is_optional: bool = row("word", default=False)
+
+
+# By their numbers. A section's id says which one: the variant's, the device's or the library's index,
 # else 0.
+SECTION_KINDS = (
+    SectionKind(""),  # of those that are not known
+    SectionKind("manifest", size_bytes_max=MIB),
+    SectionKind("plan", size_bytes_max=64 * MIB),
+    SectionKind("code", ALIGNMENT_MAPPED_BYTES),
+    SectionKind("program"),
+    SectionKind("weights", ALIGNMENT_MAPPED_BYTES, SIZE_BYTES_MAX),
+    SectionKind("tree", size_bytes_max=SIZE_BYTES_MAX),
+    SectionKind("lock", size_bytes_max=64 * MIB),
+    SectionKind("debug"),
+    SectionKind("library", ALIGNMENT_MAPPED_BYTES),
+    SectionKind("default", is_optional=True),
+    SectionKind("state", since=1, is_optional=True),
+    SectionKind("alternative", is_optional=True),
+    SectionKind("values", is_optional=True),
+    SectionKind("signature", is_optional=True),
+    SectionKind("selftest", is_optional=True),
+    SectionKind("shared", since=4),
+)
 (
     MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY, DEFAULT, STATE, ALTERNATIVE,
     VALUES, SIGNATURE, SELFTEST, SHARED,
-) = range(1, 17)  # fmt: skip
-KIND_NAMES = (
-    "", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library",
-    "default", "state", "alternative", "values", "signature",
-    "selftest", "shared",
-)  # fmt: skip
-# Of those that are not 256 MiB.
-_SIZE_BYTES_MAX = {
-    MANIFEST: MIB, PLAN: 64 * MIB, WEIGHTS: SIZE_BYTES_MAX, TREE: SIZE_BYTES_MAX, LOCK: 64 * MIB,
-}  # fmt: skip
-_MAPPED = (CODE, WEIGHTS, LIBRARY)
-OPTIONAL_KINDS = DEFAULT, STATE, ALTERNATIVE, VALUES, SIGNATURE, SELFTEST
-OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
+) = range(1, len(SECTION_KINDS))  # fmt: skip
+KIND_NAMES = tuple(kind.name for kind in SECTION_KINDS)
+OPTIONAL_KINDS = tuple(at for at, kind in enumerate(SECTION_KINDS) if kind.is_optional)
 
 
 def kind_name(kind: int) -> str:
@@ -61,34 +85,27 @@ def kind_name(kind: int) -> str:
     return KIND_NAMES[kind] if kind < len(KIND_NAMES) else f"of kind {kind}"
 
 
-class Section:
+def section_kind(kind: int) -> SectionKind:
+    """Return what is known of a kind of section."""
+    return SECTION_KINDS[kind if kind < len(SECTION_KINDS) else 0]
+
+
+class Section(Record):
     """One row of the table. ``digest`` is sha256 of the section, or 32 zero bytes for weights
     (their tree covers them)."""
 
-    __slots__ = ("alignment", "digest", "flags", "id", "kind", "offset", "size_bytes")
-
-    def __init__(
-        self,
-        kind: int,
-        id: int,
-        offset: int,
-        size_bytes: int,
-        alignment: int,
-        digest: bytes,
-        flags: int = 0,
-    ) -> None:
-        self.flags = flags
-        self.kind = kind
-        self.id = id
-        self.offset = offset
-        self.size_bytes = size_bytes
-        self.alignment = alignment
-        self.digest = digest
+    kind: int = row("u32")
+    id: int = row("u32")
+    offset: int = row("u64")
+    size_bytes: int = row("u64")
+    alignment: int = row("u32")
+    flags: int = row("u32")
+    digest: bytes = row("bytes", high=32)
 
     @property
     def name(self) -> str:
         """Kind and id for messages, e.g. ``section code 2``."""
-        return f"section {self.kind_name} {self.id}"
+        return f"section {kind_name(self.kind)} {self.id}"
 
     @property
     def is_known(self) -> bool:
@@ -100,15 +117,9 @@ class Section:
         """Whether no reader may skip it."""
         return self.is_known and self.kind not in OPTIONAL_KINDS
 
-    @property
-    def kind_name(self) -> str:
-        """See `kind_name`."""
-        return kind_name(self.kind)
 
-
-def alignment_of(kind: int) -> int:
-    """Return the alignment in the file, in bytes, that a section of `kind` MUST have."""
-    return ALIGNMENT_MAPPED_BYTES if kind in _MAPPED else ALIGNMENT_SMALL_BYTES
+HEADER, ROW = layout(Header), layout(Section)
+HEADER_SIZE_BYTES, ROW_SIZE_BYTES = HEADER.size, ROW.size
 
 
 def later_version(header: bytes) -> "VersionError | None":
@@ -117,7 +128,8 @@ def later_version(header: bytes) -> "VersionError | None":
     Raises:
         VersionError: another major version, of which nothing is known.
     """
-    _, major, minor, *_ = HEADER.unpack(header)
+    read = Header(*HEADER.unpack(header))
+    major, minor = read.major, read.minor
     if (major, minor) <= (VERSION_MAJOR, VERSION_MINOR) and major == VERSION_MAJOR:
         return None
     why = f"expected {VERSION_MAJOR}.0 to {VERSION_MAJOR}.{VERSION_MINOR}, got {major}.{minor}"
@@ -130,21 +142,22 @@ def later_version(header: bytes) -> "VersionError | None":
 def check_header(header: bytes, file_size_bytes: int) -> int:
     """Check the header alone, but for its version; return the section count."""
     require_magic(header)
-    _, _, _, header_size, row_size, count, file_size, flags, _ = HEADER.unpack(header)
+    read = Header(*HEADER.unpack(header))
+    count = read.section_count
     require_all(
         "header",
-        (header_size == HEADER_SIZE_BYTES, "wrong header size", f"got {header_size}"),
-        (row_size == ROW_SIZE_BYTES, "wrong row size", f"got {row_size}"),
-        (flags == 0, "unknown flags", f"expected 0, got {flags}"),
+        (read.header_bytes == HEADER_SIZE_BYTES, "wrong header size", f"got {read.header_bytes}"),
+        (read.row_bytes == ROW_SIZE_BYTES, "wrong row size", f"got {read.row_bytes}"),
+        (read.flags == 0, "unknown flags", f"expected 0, got {read.flags}"),
     )
-    why = f"the header promises {file_size} bytes, the file has {file_size_bytes}"
+    why = f"the header promises {read.file_bytes} bytes, the file has {file_size_bytes}"
     extended = "the file is truncated or extended"
-    require(file_size == file_size_bytes, extended, "header, file size", why)
+    require(read.file_bytes == file_size_bytes, extended, "header, file size", why)
     why = f"expected 1 to {SECTION_COUNT_MAX}, got {count}"
     require(1 <= count <= SECTION_COUNT_MAX, "bad number of sections", "header", why)
     fits = HEADER_SIZE_BYTES + count * ROW_SIZE_BYTES <= file_size_bytes
     require(fits, "the section table does not fit", "header", f"{count} rows")
-    return int(count)
+    return count
 
 
 def require_magic(header: bytes) -> None:
@@ -165,19 +178,15 @@ def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Secti
     sorted, disjoint, inside the file, every gap shorter than an alignment, last end == file size.
     """
     _check_root_digest(header, table)
-    rows = list(ROW.iter_unpack(table))
-    _require_known_kinds(rows)
-    sections: list[Section] = []
+    sections = [Section(*values) for values in ROW.iter_unpack(table)]
+    _require_known_kinds(sections)
     seen: set[tuple[int, int]] = set()
     end = HEADER_SIZE_BYTES + len(table)
-    for index, row in enumerate(rows):
-        kind, id_, offset, size_bytes, alignment, flags, digest = row
-        section = Section(kind, id_, offset, size_bytes, alignment, digest, flags)
-        where = f"section[{index}]"
+    for index, section in enumerate(sections):
+        where, key = f"section[{index}]", (section.kind, section.id)
         _check_row(section, where, end, file_size_bytes)
-        require(row[:2] not in seen, "section appears twice", where, section.name)
-        seen.add(row[:2])
-        sections.append(section)
+        require(key not in seen, "section appears twice", where, section.name)
+        seen.add(key)
         end = section.offset + section.size_bytes
     why = f"end {end} of {file_size_bytes}"
     require(end == file_size_bytes, "bytes after the last section", "section table", why)
@@ -185,41 +194,43 @@ def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Secti
 
 
 def _check_root_digest(header: bytes, table: bytes) -> None:
-    root = header[_DIGEST_AT:]
-    got = sha256(header[:_DIGEST_AT] + NO_DIGEST + table)
+    start, root = header[:-32], header[-32:]
+    got = sha256(start + NO_DIGEST + table)
     if got != root:
         why = f"expected sha256 {root.hex()}, got {got.hex()}"
         raise DigestError("header or section table damaged", "header, root digest", why, DAMAGED)
 
 
-def _require_known_kinds(rows: "list[tuple[Any, ...]]") -> None:
+def _require_known_kinds(sections: list[Section]) -> None:
     """Raise ``VersionError`` naming all kinds that are not known and may not be skipped."""
-    strange = {
-        str(row[0]): 0 for row in rows if row[0] >= len(KIND_NAMES) and not row[5] & OPTIONAL
-    }
+    needed = (each for each in sections if not each.is_known and not each.flags & OPTIONAL)
+    strange = {str(each.kind): 0 for each in needed}
     if strange:
         raise unknown(f"section kind {', '.join(strange)}", "section table")
 
 
-def _check_row(row: Section, where: str, end: int, file_size_bytes: int) -> None:
+def _check_row(section: Section, where: str, end: int, file_size_bytes: int) -> None:
     """Check one row; the section before it ends at `end`."""
-    kind, offset, size_bytes, alignment = row.kind, row.offset, row.size_bytes, row.alignment
-    either = (ALIGNMENT_SMALL_BYTES, ALIGNMENT_MAPPED_BYTES)
-    aligned = (alignment_of(kind),) if row.is_known else either
+    kind, offset, alignment = section.kind, section.offset, section.alignment
+    size_bytes = section.size_bytes
+    own = section_kind(kind)
+    is_aligned = alignment == own.alignment or (
+        not section.is_known and alignment == ALIGNMENT_MAPPED_BYTES
+    )
+    expected = 0 if section.is_required else OPTIONAL
     room, outside = file_size_bytes - offset, "section outside the file"
-    most = _SIZE_BYTES_MAX.get(kind, 256 * MIB)
-    has_digest = row.digest != NO_DIGEST
+    has_digest = section.digest != NO_DIGEST
     require_all(
         where,
         (kind >= 1, "unknown kind of section", f"kind {kind}"),
-        (row.flags == (0 if row.is_required else OPTIONAL), "unknown flags", f"flags {row.flags}"),
-        (alignment in aligned, "wrong alignment", f"expected {aligned[0]}, got {alignment}"),
+        (section.flags == expected, "unknown flags", f"flags {section.flags}"),
+        (is_aligned, "wrong alignment", f"expected {own.alignment}, got {alignment}"),
         (not alignment or not offset % alignment, "misaligned section", f"offset {offset}"),
         (end <= offset, "section overlaps the one before it", f"offset {offset} before {end}"),
         (offset - end < alignment, "gap before section", f"{offset - end} bytes"),
         (room >= 0, outside, f"offset {offset} of {file_size_bytes}"),
         (size_bytes <= room, outside, f"{size_bytes} bytes where {room} are left"),
-        (size_bytes <= most, "section too large", f"{size_bytes} bytes"),
+        (size_bytes <= own.size_bytes_max, "section too large", f"{size_bytes} bytes"),
         (has_digest == (kind != WEIGHTS), "wrong use of the digest field", f"kind {kind}"),
     )
 

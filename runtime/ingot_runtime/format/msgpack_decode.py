@@ -10,7 +10,7 @@ item.
 from .checks import require
 from .limits import DEPTH_MAX, VALUE_COUNT_MAX
 from .msgpack_canonical import pack
-from .words import checked_text
+from .schema import checked_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,45 +11,46 @@ counted list, ``l`` label (instruction index). A buffer is an address that one o
 instructions defines.
 """
 
-# name -> operand kinds; the opcode is the position (only grows at the end). What each does is in
-# FORMAT.md's table, which a test compares.
-OPCODES: tuple[tuple[str, str], ...] = (
-    ("return", ""),
-    ("const", "ri"),
-    ("input_dim", "rii"),
-    ("add", "rrr"),
-    ("sub", "rrr"),
-    ("mul", "rrr"),
-    ("floordiv", "rrr"),
-    ("mod", "rrr"),
-    ("min", "rrr"),
-    ("max", "rrr"),
-    ("eq", "rrr"),
-    ("lt", "rrr"),
-    ("le", "rrr"),
-    ("assert", "ri"),
-    ("jump", "l"),
-    ("branch", "rll"),
-    ("workspace_bytes", "ir"),
-    ("scratch_bytes", "r"),
-    ("output_dim", "iir"),
-    ("begin", ""),
-    ("buffer_input", "bi"),
-    ("buffer_output", "bi"),
-    ("buffer_weights", "bii"),
-    ("buffer_workspace", "birr"),
-    ("buffer_grow", "bir"),
-    ("launch", "iii*b*rri"),
-    ("copy", "iibbr"),
-    ("read", "rbri"),
-    ("output_buffer", "ibr"),
-    ("launch_checked", "iii*b*rri*i"),
-    ("buffer_device_weights", "biii"),
-    ("held_bytes", "rii"),
-    ("begin_copy", "iibbr"),
-    ("end_copy", "iibbr"),
+# Name, kinds of operands, what each immediate counts ("-" is any number), the first minor version of
+# bundles that have it. The opcode is the position (only grows at the end). What each does is in
+# FORMAT.md's table.
+OPCODES: tuple[tuple[str, str, str, int], ...] = (
+    ("return", "", "", 0),
+    ("const", "ri", "-", 0),
+    ("input_dim", "rii", "input axis", 0),
+    ("add", "rrr", "", 0),
+    ("sub", "rrr", "", 0),
+    ("mul", "rrr", "", 0),
+    ("floordiv", "rrr", "", 0),
+    ("mod", "rrr", "", 0),
+    ("min", "rrr", "", 0),
+    ("max", "rrr", "", 0),
+    ("eq", "rrr", "", 0),
+    ("lt", "rrr", "", 0),
+    ("le", "rrr", "", 0),
+    ("assert", "ri", "message", 0),
+    ("jump", "l", "", 0),
+    ("branch", "rll", "", 0),
+    ("workspace_bytes", "ir", "device", 0),
+    ("scratch_bytes", "r", "", 0),
+    ("output_dim", "iir", "output axis", 0),
+    ("begin", "", "", 0),
+    ("buffer_input", "bi", "input", 0),
+    ("buffer_output", "bi", "output", 0),
+    ("buffer_weights", "bii", "offset size", 0),
+    ("buffer_workspace", "birr", "device", 0),
+    ("buffer_grow", "bir", "device", 0),
+    ("launch", "iii*b*rri", "device - size positive", 0),
+    ("copy", "iibbr", "device device", 0),
+    ("read", "rbri", "dtype", 0),
+    ("output_buffer", "ibr", "output", 0),
+    ("launch_checked", "iii*b*rri*i", "device - size positive message", 0),
+    ("buffer_device_weights", "biii", "device offset size", 0),
+    ("held_bytes", "rii", "input output", 1),
+    ("begin_copy", "iibbr", "device device", 3),
+    ("end_copy", "iibbr", "device device", 3),
 )
-CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
+CODES = {name: code for code, (name, *_) in enumerate(OPCODES)}
 
 Instruction = tuple[int, tuple[int | tuple[int, ...], ...]]
 """(opcode, operands); a counted list is a tuple in its operand's place."""

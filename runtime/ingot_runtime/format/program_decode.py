@@ -16,33 +16,13 @@ from .limits import (
 )
 from .plan import BundlePlan, VariantPlan
 from .program import OPCODES, Instruction, Program, operand_kinds
-from .words import Reader
+from .schema import Reader
 
 _INT64_MAX = (1 << 63) - 1
 _OPCODE_MAX = (1 << 31) - 1
 _KINDS = tuple(tuple(operand_kinds(opcode)) for opcode in range(len(OPCODES)))
 _EARLY_COPIES = ("begin_copy", "end_copy")
 _COPIES = ("copy", *_EARLY_COPIES)
-# What the immediates of an opcode count, in order; "" is any number.
-_MEANINGS: dict[str, tuple[str, ...]] = {
-    "const": ("",),
-    "input_dim": ("input", "axis"),
-    "assert": ("message",),
-    "workspace_bytes": ("device",),
-    "output_dim": ("output", "axis"),
-    "buffer_input": ("input",),
-    "buffer_output": ("output",),
-    "buffer_weights": ("offset", "size"),
-    "buffer_workspace": ("device",),
-    "buffer_grow": ("device",),
-    "launch": ("device", "", "size", "positive"),
-    **dict.fromkeys(_COPIES, ("device", "device")),
-    "read": ("dtype",),
-    "output_buffer": ("output",),
-    "launch_checked": ("device", "", "size", "positive", "message"),
-    "buffer_device_weights": ("device", "offset", "size"),
-    "held_bytes": ("input", "output"),
-}
 _HOST_BUFFERS = ("buffer_input", "buffer_output", "buffer_weights")
 _DEVICE_BUFFERS = ("buffer_workspace", "buffer_grow", "buffer_device_weights")
 _LAUNCHES = ("launch", "launch_checked")
@@ -94,7 +74,7 @@ def _check_operands(instruction: Instruction, limits: dict[str, int], where: str
     """Check each operand against the count of what it is an index into."""
     opcode, operands = instruction
     name = OPCODES[opcode][0]
-    meanings = iter(_MEANINGS.get(name, ()))
+    meanings = iter(OPCODES[opcode][2].split())
     for kind, operand in zip(_KINDS[opcode], operands, strict=True):
         meaning = next(meanings) if kind[-1] == "i" else kind[-1]
         for value in operand if isinstance(operand, tuple) else (operand,):
@@ -102,7 +82,7 @@ def _check_operands(instruction: Instruction, limits: dict[str, int], where: str
                 require(1 <= value <= _INT64_MAX, f"{name}: grain out of range", where, str(value))
             elif meaning == "dtype" and _OPCODE_MAX >= value >= limits[meaning]:
                 raise unknown(f"dtype {value}", where)
-            elif meaning:
+            elif meaning != "-":
                 why = f"expected 0 to {limits[meaning] - 1}, got {value}"
                 require(0 <= value < limits[meaning], f"{name}: {meaning} out of range", where, why)
 

@@ -6,7 +6,7 @@ section (``ingot_build_rules.ship.share``).
 
 from .checks import require
 from .limits import ALIGNMENT_MAPPED_BYTES, SHARED_COUNT_MAX, SIZE_BYTES_MAX
-from .words import Reader
+from .schema import Reader
 
 _WHERE = "section shared 0"
 

@@ -19,8 +19,7 @@ from . import header as head
 from .checks import DAMAGED, require
 from .file import PROGRAM_MAGIC, TRAILER, TRAILER_MAGIC, BundleFile, open_regular, stamp, unreadable
 from .limits import ALIGNMENT_MAPPED_BYTES
-from .manifest import manifest_bytes
-from .plan import BundlePlan, decode_plan
+from .plan import BundlePlan, decode_plan, manifest_bytes
 from .sha256 import sha256
 
 TYPE_CHECKING = False
@@ -40,7 +39,7 @@ class Source:
     """An open bundle whose header, table and gaps are checked; it begins at ``start`` of its file."""
 
     __slots__ = (
-        "base", "by_key", "fd", "file", "name", "root_digest", "sections", "shared", "size_bytes",
+        "base", "by_key", "fd", "file", "minor", "name", "root_digest", "sections", "shared", "size_bytes",
         "start",
     )  # fmt: skip
 
@@ -67,6 +66,7 @@ class Source:
             why = f"expected root digest {digest}, got {self.root_digest.hex()}"
             do = "get the file whose digest that is"
             raise DigestError("another bundle than the one asked for", name, why, do)
+        self.minor = head.Header(*head.HEADER.unpack(header)).minor
         later = head.later_version(header)
         if later:
             raise self._refusal(header, later)
@@ -275,6 +275,7 @@ def _read_defaults(source: Source, plan: BundlePlan, ids: list[int]) -> None:
     """Put the defaults of inputs into the plan."""
     from .defaults import decode_default
 
+    plan.defaults = {}
     for id_ in ids:
         name = f"section default {id_}"
         require(id_ < len(plan.inputs), "a default of no input", name, f"{len(plan.inputs)} inputs")
@@ -296,7 +297,7 @@ def _read_alternatives(source: Source, plan: BundlePlan, ids: list[int]) -> None
 
 def read_plan(source: Source) -> BundlePlan:
     """Read and check plan and manifest, and that the section table has what they imply."""
-    plan = decode_plan(source.section(head.PLAN))
+    plan = decode_plan(source.section(head.PLAN), source.minor)
     kinds = [device.kind for device in plan.devices]
     memories = tuple(index for index, kind in enumerate(kinds) if not index or kind != "host")
     all_bytes = 0

@@ -4,12 +4,11 @@ In: the section, the plan. Out: ``StatePlan`` rows, checked. Not done here: the 
 (``executor.sequence``).
 """
 
-import struct
-
 from .checks import require
 from .plan import BundlePlan, StatePlan
+from .schema import layout
 
-ROW = struct.Struct("<3q")
+ROW = layout(StatePlan)
 
 
 def decode_states(data: bytes, plan: BundlePlan) -> tuple[StatePlan, ...]:
@@ -21,23 +20,22 @@ def decode_states(data: bytes, plan: BundlePlan) -> tuple[StatePlan, ...]:
     where = "section state 0"
     whole = len(data) >= ROW.size and not len(data) % ROW.size
     require(whole, "the section is no list of rows", where, f"{len(data)} bytes")
-    rows: list[tuple[int, int, int]] = list(ROW.iter_unpack(data))
-    states: list[StatePlan] = []
-    for index, (given, made, axis) in enumerate(rows):
+    states = tuple(StatePlan(*each) for each in ROW.iter_unpack(data))
+    for index, state in enumerate(states):
         at = f"{where}, row {index}"
-        known = 0 <= given < len(plan.inputs) and 0 <= made < len(plan.outputs)
-        require(known, "a state of no input or output", at, f"input {given}, output {made}")
-        held, result = plan.inputs[given], plan.outputs[made]
-        fixed = axis < 0
-        along = -axis - 1 if fixed else axis
-        fits = along < len(held.dims) == len(result.dims) and held.dtype == result.dtype
-        fits = fits and (not fixed or held.dims == result.dims)
-        require(fits, "a state whose output is another tensor", at, f"axis {axis}")
-        require(fixed or held.dims[axis] < 0, "a state that cannot grow", at, f"axis {axis}")
-        states.append(StatePlan(given, made, along, fixed))
+        known = 0 <= state.input < len(plan.inputs) and 0 <= state.output < len(plan.outputs)
+        why = f"input {state.input}, output {state.output}"
+        require(known, "a state of no input or output", at, why)
+        held, result = plan.inputs[state.input], plan.outputs[state.output]
+        fits = state.axis < len(held.dims) == len(result.dims) and held.dtype == result.dtype
+        fits = fits and (not state.fixed or held.dims == result.dims)
+        require(fits, "a state whose output is another tensor", at, f"axis {state.along}")
+        grows = state.fixed or held.dims[state.axis] < 0
+        require(grows, "a state that cannot grow", at, f"axis {state.along}")
     for what, numbers in (
-        ("an input", [row[0] for row in rows]), ("an output", [row[1] for row in rows])
-    ):  # fmt: skip
-        twice = "" if len(set(numbers)) == len(rows) else f"{numbers}"
+        ("an input", [state.input for state in states]),
+        ("an output", [state.output for state in states]),
+    ):
+        twice = "" if len(set(numbers)) == len(states) else f"{numbers}"
         require(not twice, f"{what} is two states", where, twice)
-    return tuple(states)
+    return states

@@ -8,7 +8,7 @@ from .checks import require
 from .dtypes import DTYPE_CODES
 from .limits import TENSOR_COUNT_MAX
 from .plan import BundlePlan, TensorPlan, ValuePlan
-from .words import Reader
+from .schema import Reader, read_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +38,11 @@ def _values(words: Reader, what: str, tensors: "tuple[TensorPlan, ...]") -> "tup
     values: list[ValuePlan] = []
     walk = _Walk(iter(tensors))
     for _ in range(words.word(f"{what} count", 0, TENSOR_COUNT_MAX)):
-        name = words.text(f"{what} name")
-        form = words.text(f"form of {what}")
-        walk.where = f"{_WHERE}, {what} {name!r}"
-        own = walk.form(form, 1 if what == "input" else 3)
-        walk.require(own == len(form), "a form that is none", form)
-        values.append(ValuePlan(name, form))
+        value = read_record(words, ValuePlan, what)
+        walk.where = f"{_WHERE}, {what} {value.name!r}"
+        own = walk.form(value.form, 1 if what == "input" else 3)
+        walk.require(own == len(value.form), "a form that is none", value.form)
+        values.append(value)
     left = len(list(walk.tensors))
     require(not left, f"an {what} of no value", _WHERE, f"{left} are left over")
     names = [value.name for value in values]

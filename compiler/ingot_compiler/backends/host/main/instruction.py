@@ -16,7 +16,7 @@ def opcode_name(instruction: Instruction) -> str:
 
 def result_of(instruction: Instruction) -> int | None:
     """Return the register that an instruction writes, None where it writes none."""
-    name, kinds = OPCODES[instruction[0]]
+    name, kinds, *_ = OPCODES[instruction[0]]
     writes = kinds.startswith("r") and name not in ("assert", "branch", "scratch_bytes")
     return number(instruction[1][0]) if writes else None
 
