@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import Dim, dim_add, symbol
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.loop_parts import SplitFactors
 from ingot_compiler.lowering.loop_scope import LoopScope
+from ingot_compiler.lowering.loop_values import Value
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
@@ -21,10 +23,8 @@ from ingot_compiler.lowering.loops import (
     Depthwise,
     DepthwisePlane,
     Transpose,
-    Value,
     Winograd,
 )
-from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's algorithm

@@ -12,7 +12,8 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import read_dim
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import RegisterTile, Statement
+from ingot_compiler.lowering.loop_parts import RegisterTile
+from ingot_compiler.lowering.loops import Statement
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_type_behind
 from ingot_runtime.lazy_dataclass import dataclass
 

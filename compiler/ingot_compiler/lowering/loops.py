@@ -4,82 +4,27 @@ In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower
 (``backends``).
 
 Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel
-index and the loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are
-computed in f32 and rounded where they are stored or cast, to their own type too; bool is a byte.
+index and the loop variables in scope (all ``Symbol``s by name).
 """
 
 from __future__ import annotations
 
 from typing import Literal as OneOf
-from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.digits import Digits
-from ingot_compiler.lowering.split_factors import SplitFactors
-from ingot_compiler.lowering.strassen import StrassenTile
-from ingot_compiler.lowering.team import Team
+from ingot_compiler.lowering.loop_parts import (
+    Digits,
+    PackedPanels,
+    RegisterTile,
+    SplitFactors,
+    StrassenTile,
+    Team,
+)
+from ingot_compiler.lowering.loop_values import ExternArgument, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
-Comparison = OneOf["less", "less_equal", "equal"]
 ForKind = OneOf["serial", "vector", "vector_down", "unroll"]
-COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """Element ``index`` of buffer number ``buffer``."""
-
-    buffer: int
-    index: Dim
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A literal number; one of f16 or bf16 is an f32 number, not rounded to its type. What a graph
-    says in such a type is representable already; the epsilon of a norm need not be."""
-
-    value: bool | int | float
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class FromIndex:
-    """An index expression as a value."""
-
-    index: Dim
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """``left function right`` on index expressions, a bool value: guards of padding and ranges."""
-
-    function: Comparison
-    left: Dim
-    right: Dim
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """A named value in scope: a ``Let``, a ``Reduce`` result, or a contraction's accumulator."""
-
-    name: str
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """``function(arguments)``; functions are the names of elementwise core ops, with attributes
-    folded into the name (``gelu_none``, ``gelu_tanh``), and ``cast`` to ``dtype``. ``dtype`` is the
-    result's."""
-
-    function: str
-    arguments: tuple[Value, ...]
-    dtype: DType
-
-
-Value = Load | Constant | FromIndex | Compare | Local | Apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +124,6 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where element ``index`` of buffer number ``buffer`` lies: an argument of ``CallExtern``."""
-
-    buffer: int
-    index: Dim
-
-
-ExternArgument = Address | FromIndex | Constant
-
-
-@dataclass(frozen=True, slots=True)
 class CallExtern:
     """Call the C function ``symbol``, which a plug-in's library has: a pointer for each
     ``Address``, numbers by their dtypes. It returns an ``int``; let the kernel return
@@ -198,26 +132,6 @@ class CallExtern:
     symbol: str
     number: int
     arguments: tuple[ExternArgument, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterTile:
-    """``rows`` x ``vectors`` accumulators of a contraction, each a vector register of sums."""
-
-    rows: int
-    vectors: int
-
-
-@dataclass(frozen=True, slots=True)
-class PackedPanels:
-    """How a packed B lies: ``columns`` beside each other, ``step`` elements from panel to panel;
-    ``together`` elements of the depth beside each other in a column. Zeros fill panels and taps.
-    ``addends``: a buffer of i32, a number for each column, which is added to the integers of B."""
-
-    columns: int
-    step: Dim
-    together: int = 1
-    addends: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

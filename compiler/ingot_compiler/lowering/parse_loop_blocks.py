@@ -11,8 +11,14 @@ from collections.abc import Callable, Mapping
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import read_float
 from ingot_compiler.ir.text_reader import Reader
-from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.loop_fields import LoopFields
+from ingot_compiler.lowering.loop_parts import (
+    Digits,
+    PackedPanels,
+    SplitFactors,
+    StrassenTile,
+    Team,
+)
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
@@ -20,15 +26,11 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
-    PackedPanels,
     Statement,
     Transpose,
     Winograd,
 )
 from ingot_compiler.lowering.parse_loop_values import read_access, read_range, read_value
-from ingot_compiler.lowering.split_factors import SplitFactors
-from ingot_compiler.lowering.strassen import StrassenTile
-from ingot_compiler.lowering.team import Team
 
 
 def read_block(

@@ -13,7 +13,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.read_terms import at_float, read_dim, read_dtype, read_float
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Address,
     Apply,
     Compare,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.dims import Dim, format_dim
+from ingot_compiler.lowering.loop_parts import PackedPanels
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
@@ -17,7 +18,6 @@ from ingot_compiler.lowering.loops import (
     Contraction,
     Depthwise,
     DepthwisePlane,
-    PackedPanels,
     Transpose,
     Winograd,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from ingot_compiler.ir.dims import Dim, format_dim
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Address,
     Apply,
     Compare,

@@ -20,9 +20,10 @@ from ingot_compiler.ir.dims import Dim, dim_mod, format_dim, is_symbol_name, sub
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts, lies_along_depth
+from ingot_compiler.lowering.loop_parts import PackedPanels, SplitFactors, StrassenTile, Team
 from ingot_compiler.lowering.loop_scope import LoopScope
+from ingot_compiler.lowering.loop_values import Address
 from ingot_compiler.lowering.loops import (
-    Address,
     Block,
     CallExtern,
     Contraction,
@@ -32,15 +33,11 @@ from ingot_compiler.lowering.loops import (
     Let,
     LetIndex,
     LoopProgram,
-    PackedPanels,
     Reduce,
     Require,
     Statement,
     Store,
 )
-from ingot_compiler.lowering.split_factors import SplitFactors
-from ingot_compiler.lowering.strassen import StrassenTile
-from ingot_compiler.lowering.team import Team
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
     INTEGERS,

@@ -26,7 +26,7 @@ from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.ranges import least_above_zero
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.strassen import StrassenTile
+from ingot_compiler.lowering.loop_parts import StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
 
 STRASSEN = "matmul_strassen"
