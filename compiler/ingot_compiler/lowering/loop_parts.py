@@ -7,16 +7,22 @@ blocks (``loops``).
 
 from __future__ import annotations
 
+from typing import Annotated, ClassVar
+
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.lowering.loop_values import BufferNumber, Index, WholeBuffer
 from ingot_runtime.lazy_dataclass import dataclass
+
+VectorCount = Annotated[int, "of registers beside each other"]
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterTile:
     """``rows`` x ``vectors`` accumulators of a contraction, each a vector register of sums."""
 
+    TEXT: ClassVar = "$rows$vectors"
     rows: int
-    vectors: int
+    vectors: VectorCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +31,11 @@ class PackedPanels:
     ``together`` elements of the depth beside each other in a column. Zeros fill panels and taps.
     ``addends``: a buffer of i32, a number for each column, which is added to the integers of B."""
 
+    TEXT: ClassVar = "$columns step=$step together=$together| addends=$addends|"
     columns: int
     step: Dim
     together: int = 1
-    addends: int | None = None
+    addends: WholeBuffer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,11 @@ class SplitFactors:
     multiplied by the sums of the parts of B, as one chain of multiply-adds for each element.
     """
 
-    a: tuple[int, ...]
-    b: tuple[int, ...]
-    plain: int
-    plain_index: Dim
-    fits: int
+    a: tuple[WholeBuffer, ...]
+    b: tuple[WholeBuffer, ...]
+    plain: BufferNumber
+    plain_index: Index
+    fits: WholeBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +65,11 @@ class Digits:
     [row][block][digit]: of the places.
     """
 
+    TEXT: ClassVar = "$count $digits $steps $sums"
     count: int
-    digits: int
-    steps: int
-    sums: int
+    digits: WholeBuffer
+    steps: WholeBuffer
+    sums: WholeBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,7 @@ class Team:
     one), may bring what they multiply into a memory that they share; without one each works
     alone."""
 
+    TEXT: ClassVar = "$units place=$place"
     units: int
     place: Dim
 
@@ -80,5 +89,6 @@ class StrassenTile:
     blocks of B, as those of its rows are of A. Of the depth each block takes ``depth`` at a time:
     so many products are a chain from 0, and the sums of chains are added in their order."""
 
+    TEXT: ClassVar = "$vectors block=$depth"
     vectors: int
     depth: int

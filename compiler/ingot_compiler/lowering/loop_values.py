@@ -8,13 +8,17 @@ own type too; bool is a byte.
 
 from __future__ import annotations
 
+from typing import Annotated, get_args
 from typing import Literal as OneOf
-from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_runtime.lazy_dataclass import dataclass
 
+Variable = Annotated[str, "a symbol that a statement binds"]
+BufferNumber = Annotated[int, "of the kernel's buffers"]
+WholeBuffer = Annotated[int, "of a buffer, written with its first element"]
+Index = Annotated[Dim, "of an element of a buffer"]
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
@@ -23,8 +27,8 @@ COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 class Load:
     """Element ``index`` of buffer number ``buffer``."""
 
-    buffer: int
-    index: Dim
+    buffer: BufferNumber
+    index: Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,8 @@ Value = Load | Constant | FromIndex | Compare | Local | Apply
 class Address:
     """Where element ``index`` of buffer number ``buffer`` lies: an argument of ``CallExtern``."""
 
-    buffer: int
-    index: Dim
+    buffer: BufferNumber
+    index: Index
 
 
 ExternArgument = Address | FromIndex | Constant

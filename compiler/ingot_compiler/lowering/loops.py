@@ -9,7 +9,7 @@ index and the loop variables in scope (all ``Symbol``s by name).
 
 from __future__ import annotations
 
-from typing import Literal as OneOf
+from typing import Annotated, ClassVar, Literal
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
@@ -21,16 +21,26 @@ from ingot_compiler.lowering.loop_parts import (
     StrassenTile,
     Team,
 )
-from ingot_compiler.lowering.loop_values import ExternArgument, Value
+from ingot_compiler.lowering.loop_values import (
+    BufferNumber,
+    ExternArgument,
+    Index,
+    Value,
+    Variable,
+    WholeBuffer,
+)
 from ingot_runtime.lazy_dataclass import dataclass
 
-ForKind = OneOf["serial", "vector", "vector_down", "unroll"]
+FunctionName = Annotated[str, "of a library"]
+Moved = tuple[tuple[str, BufferNumber, Index], ...]
+ForKind = Literal["serial", "vector", "vector_down", "unroll"]
 
 
 @dataclass(frozen=True, slots=True)
 class Let:
     """Name a value (evaluated once, in the loop context it stands in)."""
 
+    TEXT: ClassVar = "$name = $value"
     name: str
     value: Value
 
@@ -43,7 +53,8 @@ class LetIndex:
     it none has less than the first one, and none more than so much beyond that.
     """
 
-    name: str
+    TEXT: ClassVar = "index $name| within $reach| = $value"
+    name: Variable
     value: Value
     reach: int = 0
 
@@ -52,8 +63,9 @@ class LetIndex:
 class Store:
     """Write ``value`` to element ``index`` of ``buffer`` (converted to the buffer's dtype)."""
 
-    buffer: int
-    index: Dim
+    TEXT: ClassVar = "$buffer[$index] = $value"
+    buffer: BufferNumber
+    index: Index
     value: Value
 
 
@@ -63,7 +75,8 @@ class For:
     such loop encloses a statement; a tail is masked), ``vector_down``: from the last to the first;
     ``unroll``: integer extent, copied body."""
 
-    variable: str
+    TEXT: ClassVar = "$kind $variable in $extent {\n$body}"
+    variable: Variable
     extent: Dim
     kind: ForKind
     body: tuple[Statement, ...]
@@ -71,8 +84,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """``name = function over variable in range(extent) of value``, after running ``body`` in every
-    iteration.
+    """``name = function over variable in range(extent) of value``, each behind its ``body``.
 
     Starts from the function's identity (sum 0, product 1, max -inf or the least integer, min
     likewise); an empty range gives the identity. ``lanes``: the iterations are spread over vector
@@ -80,9 +92,12 @@ class Reduce:
     order, each lane of an enclosing vector loop for itself. ``unroll``: copy the body (integer
     extent). max and min propagate NaN, ``max_number`` passes over it (floats only)."""
 
+    TEXT: ClassVar = """$name: $dtype = $function| lanes|| unroll| over $variable in $extent {
+$body  yield $value
+}"""
     name: str
-    function: OneOf["sum", "product", "max", "min", "max_number"]
-    variable: str
+    function: Literal["sum", "product", "max", "min", "max_number"]
+    variable: Variable
     extent: Dim
     dtype: DType
     body: tuple[Statement, ...]
@@ -97,8 +112,11 @@ class Filter:
     from place ``start`` on; ``name`` is the place behind all, which may be written, too. ``stores``,
     whose indices are those of place 0, write below ``limit``."""
 
-    name: str
-    variable: str
+    TEXT: ClassVar = """filter $name over $variable in $extent from $start below $limit {
+$body  yield $condition
+$stores}"""
+    name: Variable
+    variable: Variable
     extent: Dim
     start: Dim
     limit: Dim
@@ -111,6 +129,7 @@ class Filter:
 class Require:
     """Let the kernel return ``RC_REQUIREMENT + number`` unless a bool holds; it goes on."""
 
+    TEXT: ClassVar = "require $number: $condition"
     number: int
     condition: Value
 
@@ -119,6 +138,7 @@ class Require:
 class If:
     """Run ``body`` when ``condition`` (a bool value, the same for all lanes) holds."""
 
+    TEXT: ClassVar = "if $condition {\n$body}"
     condition: Value
     body: tuple[Statement, ...]
 
@@ -129,7 +149,8 @@ class CallExtern:
     ``Address``, numbers by their dtypes. It returns an ``int``; let the kernel return
     ``RC_REQUIREMENT + number`` unless that is 0. Not inside a loop in lanes."""
 
-    symbol: str
+    TEXT: ClassVar = "extern $number: $symbol($arguments)"
+    symbol: FunctionName
     number: int
     arguments: tuple[ExternArgument, ...]
 
@@ -155,24 +176,36 @@ class Contraction:
     says, to odd if ``rounds_to_odd``. ``in_matrix_tiles``: 16 rows by 16 columns at once, over as
     much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile. ``split``: A and
     B are parts of f32, and these are the others. ``strassen``: rows of the tile and parts of its
-    columns are computed so, or directly where a sum is not finite or rows are missing; it means
-    the sum itself.
+    columns are computed so, or directly where a sum is not finite or rows are missing.
     """
 
-    row: str
+    TEXT: ClassVar = """contraction
+  row=$row rows=$rows row_start=$row_start row_block=$row_block
+  column=$column columns=$columns column_start=$column_start
+  taps=$taps depth=$depth in $depth_extent tile=$tile|
+  in_matrix_tiles=$in_matrix_tiles||
+  rounds_to_odd=$rounds_to_odd||
+  team=$team||
+  strassen=$strassen|
+  a=$a[$a_index]
+  b=$b[$b_index] panels=$b_panels|
+  split=$split|
+  $accumulator: $dtype -> {
+$epilogue}"""
+    row: Variable
     rows: Dim
     row_start: Dim
     row_block: int
-    column: str
+    column: Variable
     columns: Dim
     column_start: Dim
     taps: tuple[tuple[str, Dim], ...]
-    depth: str
+    depth: Variable
     depth_extent: Dim
-    a: int
-    a_index: Dim
-    b: int
-    b_index: Dim
+    a: BufferNumber
+    a_index: Index
+    b: BufferNumber
+    b_index: Index
     b_panels: PackedPanels | None
     dtype: DType
     accumulator: str
@@ -196,24 +229,32 @@ class BlockedProduct:
     ``[panel][word][column]``, words of 32 bits with the first number in the low ones; scales and
     zero points as ``[panel][block][column]``, the latter one in each byte. Numbers and zero points
     are two's complement if ``signed``, else less 2^(bits - 1). Scales are f32, or f16 and bf16
-    that are widened. ``digits`` stand for A where they are given. ``epilogue`` as in
-    ``Contraction``.
+    that are widened. ``digits`` stand for A where they are given. ``epilogue``: see ``Contraction``.
     """
 
-    row: str
+    TEXT: ClassVar = """blocked
+  row=$row rows=$rows row_start=$row_start row_block=$row_block
+  column=$column columns=$columns column_start=$column_start
+  blocks=$blocks block=$block bits=$bits signed=$signed
+  a=$a[$a_index]
+  b=$b scales=$scales zeros=$zeros|
+  digits=$digits|
+  $accumulator: f32 -> {
+$epilogue}"""
+    row: Variable
     rows: Dim
     row_start: Dim
     row_block: int
-    column: str
+    column: Variable
     columns: Dim
     column_start: Dim
     blocks: int
     block: int
-    a: int
-    a_index: Dim
-    b: int
-    scales: int
-    zeros: int | None
+    a: BufferNumber
+    a_index: Index
+    b: WholeBuffer
+    scales: WholeBuffer
+    zeros: WholeBuffer | None
     bits: int
     signed: bool
     accumulator: str
@@ -234,15 +275,22 @@ class Depthwise:
     together, with zeros behind the last: ``w_index`` has factor 4 for the channel.
     """
 
-    x: str
+    TEXT: ClassVar = """depthwise
+  x=$x x_extent=$x_extent channel=$channel channels=$channels pixels=$pixels
+  taps=$taps
+  a=$a[$a_index]
+  w=$w[$w_index]
+  $accumulator: $dtype -> {
+$epilogue}"""
+    x: Variable
     x_extent: Dim
-    channel: str
+    channel: Variable
     channels: Dim
     taps: tuple[tuple[str, int], ...]
-    a: int
-    a_index: Dim
-    w: int
-    w_index: Dim
+    a: BufferNumber
+    a_index: Index
+    w: BufferNumber
+    w_index: Index
     dtype: DType
     accumulator: str
     epilogue: tuple[Statement, ...]
@@ -251,8 +299,7 @@ class Depthwise:
 
 @dataclass(frozen=True, slots=True)
 class DepthwisePlane:
-    """One plane of a depthwise convolution on an image that lies row-major, pixels in lanes; around
-    the image are zeros.
+    """One plane of a depthwise convolution, row-major, pixels in lanes; around it are zeros.
 
     Pairs are (rows, pixels of a row). For every y and x below ``extents``: sum over both taps of
     ``A[a_index] * W[w_index]``, where ``a_index`` is over
@@ -261,20 +308,31 @@ class DepthwisePlane:
     ``epilogue`` as in ``Contraction``, with y and x in scope; x is the vector variable.
     """
 
-    y: str
-    x: str
+    TEXT: ClassVar = """depthwise plane
+  y=$y y_extent=$extents.0 x=$x x_extent=$extents.1 rows_together=$rows_together
+  image=$image
+  strides=$strides
+  dilations=$dilations
+  pads=$pads
+  $taps
+  a=$a[$a_index] over $row, $column
+  w=$w[$w_index]
+  $accumulator: $dtype -> {
+$epilogue}"""
+    y: Variable
+    x: Variable
     extents: tuple[Dim, Dim]
     image: tuple[Dim, Dim]
     strides: tuple[int, int]
     dilations: tuple[int, int]
     pads: tuple[int, int]
     taps: tuple[tuple[str, int], tuple[str, int]]
-    a: int
-    row: str
-    column: str
-    a_index: Dim
-    w: int
-    w_index: Dim
+    a: BufferNumber
+    row: Variable
+    column: Variable
+    a_index: Index
+    w: BufferNumber
+    w_index: Index
     dtype: DType
     accumulator: str
     epilogue: tuple[Statement, ...]
@@ -292,26 +350,38 @@ class Winograd:
     [block of taps][channel][16]``, or by ``w``, as in a ``Contraction``, if its tile is not finite.
     """
 
-    image: str
+    TEXT: ClassVar = """winograd
+  image=$image images=$images
+  y=$y y_extent=$extents.0 x=$x x_extent=$extents.1
+  kernel=$kernel tile=$tile
+  tile_start=$tile_start tile_block=$tile_block
+  channel=$channel channels=$channels groups=$groups
+  column=$column columns=$columns column_start=$column_start
+  registers=$registers
+  a=$a[$a_index]
+  transformed=$transformed w=$w
+  $accumulator: f32 -> {
+$epilogue}"""
+    image: Variable
     images: Dim
-    y: str
-    x: str
+    y: Variable
+    x: Variable
     extents: tuple[Dim, Dim]
     kernel: tuple[int, int]
     tile: tuple[int, int]
     tile_start: Dim
     tile_block: int
-    channel: str
+    channel: Variable
     channels: int
     groups: int
-    column: str
+    column: Variable
     columns: int
     column_start: Dim
     registers: RegisterTile
-    a: int
-    a_index: Dim
-    transformed: int
-    w: int
+    a: BufferNumber
+    a_index: Index
+    transformed: WholeBuffer
+    w: WholeBuffer
     accumulator: str
     epilogue: tuple[Statement, ...]
 
@@ -332,23 +402,34 @@ class Attention:
     variable.
     """
 
-    query: str
+    TEXT: ClassVar = """attention
+  query=$query queries=$queries query_start=$query_start query_block=$query_block
+  key=$key keys=$keys depth=$depth depth_extent=$depth_extent
+  value=$value value_extent=$value_extent group=$group
+  q=$q[$q_index]
+  k=$k[$k_index]
+  v=$v[$v_index]
+  scale=$scale mask=$mask
+  causal=$causal causal_offset=$causal_offset nan_to_zero=$nan_to_zero in_place=$in_place
+  $accumulator: f32 -> {
+$epilogue}"""
+    query: Variable
     queries: Dim
     query_start: Dim
     query_block: int
-    key: str
+    key: Variable
     keys: Dim
-    depth: str
+    depth: Variable
     depth_extent: int
-    value: str
+    value: Variable
     value_extent: int
     group: Dim
-    q: int
-    q_index: Dim
-    k: int
-    k_index: Dim
-    v: int
-    v_index: Dim
+    q: BufferNumber
+    q_index: Index
+    k: BufferNumber
+    k_index: Index
+    v: BufferNumber
+    v_index: Index
     scale: float
     mask: Value | None
     causal: bool
@@ -371,21 +452,26 @@ class Transpose:
     not lie in the buffers that are read.
     """
 
-    row: str
+    TEXT: ClassVar = """transpose
+  row=$row rows=$rows row_start=$row_start row_block=$row_block
+  column=$column columns=$columns column_start=$column_start column_block=$column_block
+$values  -> {
+$epilogue}"""
+    row: Variable
     rows: Dim
     row_start: Dim
     row_block: int
-    column: str
+    column: Variable
     columns: Dim
     column_start: Dim
     column_block: int
-    values: tuple[tuple[str, int, Dim], ...]
+    values: Moved
     epilogue: tuple[Statement, ...]
 
 
 Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Winograd | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
-Statement = Let | LetIndex | Store | For | Reduce | Filter | Require | If | CallExtern | Block
+Statement = Let | Store | Reduce | For | Filter | LetIndex | Require | CallExtern | If | Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,8 +484,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgram:
-    """One kernel: ``body`` for every ``index`` in ``range(extent)``, split over threads in
-    contiguous ranges.
+    """One kernel: ``body`` for every ``index`` in ``range(extent)``, in one range a thread.
 
     ``scalars`` name the symbols that the caller passes (i64, in this order). ``grain``: least units
     worth a thread. ``scratch_bytes``: per thread, may use the scalars.
