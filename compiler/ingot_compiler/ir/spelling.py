@@ -98,7 +98,7 @@ class Language:
         if kind not in self._known:
             names = {flag or name for name, flag in _NAMES.findall(kind.TEXT)}
             assert names == {field.name for field in fields(kind)}, f"not the fields: {kind.TEXT}"
-            self._known[kind] = tuple(self._compiled(kind.TEXT, kind, _hints(kind)))
+            self._known[kind] = tuple(self._compiled(kind.TEXT, kind, type_hints(kind)))
         return self._known[kind]
 
     def _compiled(self, text: str, kind: Any, hints: _Hints) -> Iterator[_Piece]:
@@ -120,7 +120,7 @@ class Language:
         """What is left out where its first field has its default."""
         name = _NAMES.findall(text)[0][0]
         default = next(field.default for field in fields(kind) if field.name == name)
-        there = {each: _without_none(hint) for each, hint in hints.items()}
+        there = {each: without_none(hint) for each, hint in hints.items()}
         pieces = tuple(self._compiled(text, kind, there))
         word = _words_at(text)[0]
 
@@ -143,7 +143,7 @@ class Language:
         if get_origin(hint) is Literal:
             return Speller(str, lambda reader: reader.choice(arguments))
         if NoneType in arguments:
-            return optional(self._speller(_without_none(hint)))
+            return optional(self._speller(without_none(hint)))
         assert get_origin(hint) is tuple, f"no speller for {hint}"
         if arguments[-1] is Ellipsis:
             return listed(self._speller(arguments[0]))
@@ -156,17 +156,19 @@ def starts(kinds: Iterable[Any]) -> Starts:
     for kind in kinds:
         field = _PIECE.match(kind.TEXT)
         words = (*_words_at(kind.TEXT, field.end() if field else 0), "", "")
-        hint = _hints(kind)[field["name"]] if field else None
+        hint = type_hints(kind)[field["name"]] if field else None
         for word in get_args(hint) if get_origin(hint) is Literal else words[:1]:
             found.setdefault(word, []).append((words[1], kind))
     return found
 
 
-def _hints(kind: Any) -> _Hints:
+def type_hints(kind: Any) -> _Hints:
+    """The types of the fields of a class as they are annotated."""
     return get_type_hints(kind, include_extras=True)
 
 
-def _without_none(hint: Any) -> Any:
+def without_none(hint: Any) -> Any:
+    """The type of what is there where something may be ``None``."""
     arguments = get_args(hint)
     if NoneType not in arguments:
         return hint

@@ -10,9 +10,13 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.lowering.loop_values import BufferNumber, Index, WholeBuffer
+from ingot_compiler.lowering.loop_values import BufferNumber, Index, Variable, WholeBuffer
 from ingot_runtime.lazy_dataclass import dataclass
 
+Taps = tuple[tuple[Variable, Dim], ...]
+FixedTaps = tuple[tuple[Variable, int], ...]
+TwoTaps = tuple[tuple[Variable, int], tuple[Variable, int]]
+Moved = tuple[tuple[str, BufferNumber, Index], ...]
 VectorCount = Annotated[int, "of registers beside each other"]
 
 

@@ -18,6 +18,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 Variable = Annotated[str, "a symbol that a statement binds"]
 BufferNumber = Annotated[int, "of the kernel's buffers"]
 WholeBuffer = Annotated[int, "of a buffer, written with its first element"]
+FunctionName = Annotated[str, "of a library"]
 Index = Annotated[Dim, "of an element of a buffer"]
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)

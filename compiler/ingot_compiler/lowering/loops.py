@@ -9,21 +9,26 @@ index and the loop variables in scope (all ``Symbol``s by name).
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_parts import (
     Digits,
+    FixedTaps,
+    Moved,
     PackedPanels,
     RegisterTile,
     SplitFactors,
     StrassenTile,
+    Taps,
     Team,
+    TwoTaps,
 )
 from ingot_compiler.lowering.loop_values import (
     BufferNumber,
     ExternArgument,
+    FunctionName,
     Index,
     Value,
     Variable,
@@ -31,8 +36,6 @@ from ingot_compiler.lowering.loop_values import (
 )
 from ingot_runtime.lazy_dataclass import dataclass
 
-FunctionName = Annotated[str, "of a library"]
-Moved = tuple[tuple[str, BufferNumber, Index], ...]
 ForKind = Literal["serial", "vector", "vector_down", "unroll"]
 
 
@@ -199,7 +202,7 @@ $epilogue}"""
     column: Variable
     columns: Dim
     column_start: Dim
-    taps: tuple[tuple[str, Dim], ...]
+    taps: Taps
     depth: Variable
     depth_extent: Dim
     a: BufferNumber
@@ -286,7 +289,7 @@ $epilogue}"""
     x_extent: Dim
     channel: Variable
     channels: Dim
-    taps: tuple[tuple[str, int], ...]
+    taps: FixedTaps
     a: BufferNumber
     a_index: Index
     w: BufferNumber
@@ -326,7 +329,7 @@ $epilogue}"""
     strides: tuple[int, int]
     dilations: tuple[int, int]
     pads: tuple[int, int]
-    taps: tuple[tuple[str, int], tuple[str, int]]
+    taps: TwoTaps
     a: BufferNumber
     row: Variable
     column: Variable
@@ -397,9 +400,8 @@ class Attention:
     factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or
     None; ``causal`` keeps only keys <= query + ``causal_offset``.
     ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``in_place``: k
-    and v are read where they lie, with factor 1 for depth and value, and not repacked. ``epilogue``
-    stores ``Local(accumulator)`` with query and value symbols in scope; value is the vector
-    variable.
+    and v are read where they lie, with factor 1 for depth and value, not repacked. ``epilogue`` has
+    ``Local(accumulator)``, query and value symbols in scope; value is the vector variable.
     """
 
     TEXT: ClassVar = """attention
@@ -442,8 +444,7 @@ $epilogue}"""
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """A block of elements some of whose operands are contiguous along the row while the results are
-    along the column.
+    """A block of elements: some operands are contiguous along the row, the results along the column.
 
     For every row in ``[row_start, min(row_start + row_block, rows))`` and column in
     ``[column_start, min(column_start + column_block, columns))``: ``epilogue`` with both symbols in

@@ -17,7 +17,14 @@ from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_float
 from ingot_compiler.ir.spelling import Language, Speller, Starts, listed, numbered, starts
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loop_parts import SplitFactors, VectorCount
+from ingot_compiler.lowering.loop_parts import (
+    FixedTaps,
+    Moved,
+    SplitFactors,
+    Taps,
+    TwoTaps,
+    VectorCount,
+)
 from ingot_compiler.lowering.loop_value_text import (
     print_access,
     print_argument,
@@ -30,15 +37,14 @@ from ingot_compiler.lowering.loop_value_text import (
 from ingot_compiler.lowering.loop_values import (
     BufferNumber,
     ExternArgument,
+    FunctionName,
     Index,
     Value,
     Variable,
     WholeBuffer,
 )
 from ingot_compiler.lowering.loops import (
-    FunctionName,
     LoopProgram,
-    Moved,
     Statement,
     Store,
 )
@@ -147,13 +153,13 @@ def _print_taps(taps: Sequence[tuple[str, Dim]]) -> str:
     return f"({', '.join(f'{name} in {format_dim(extent)}' for name, extent in taps)})"
 
 
-def _read_taps(reader: Reader) -> tuple[tuple[str, Dim], ...]:
+def _read_taps(reader: Reader) -> Taps:
     """``(y in 3, x in s0)``."""
     reader.expect("(")
     return reader.items(lambda: read_range(reader), ")")
 
 
-def _read_fixed_taps(reader: Reader) -> tuple[tuple[str, int], ...]:
+def _read_fixed_taps(reader: Reader) -> FixedTaps:
     """The same, with numbers alone."""
     return tuple((name, _fixed(reader, extent)) for name, extent in _read_taps(reader))
 
@@ -164,13 +170,13 @@ def _fixed(reader: Reader, extent: Dim) -> int:
     return extent
 
 
-def _read_two_taps(reader: Reader) -> tuple[tuple[str, int], ...]:
+def _read_two_taps(reader: Reader) -> TwoTaps:
     """``taps=(y in 3, x in 3)``, of which an error names the beginning."""
     start = reader.expect("taps", "=")
     taps = _read_fixed_taps(reader)
     if len(taps) != 2:
         raise reader.fail(f"expected 2 taps, got {len(taps)}", start)
-    return taps
+    return taps[0], taps[1]
 
 
 _NAME = Speller(str, Reader.name)
@@ -195,11 +201,9 @@ _LOOPS = Language(
         tuple[ExternArgument, ...]: listed(Speller(print_argument, read_argument)),
         tuple[Statement, ...]: Speller(_print_body, read_body),
         tuple[Store, ...]: Speller(_print_body, _read_stores),
-        tuple[tuple[str, Dim], ...]: Speller(_print_taps, _read_taps),
-        tuple[tuple[str, int], ...]: Speller(_print_taps, _read_fixed_taps),
-        tuple[tuple[str, int], tuple[str, int]]: Speller(
-            lambda taps: f"taps={_print_taps(taps)}", _read_two_taps
-        ),
+        Taps: Speller(_print_taps, _read_taps),
+        FixedTaps: Speller(_print_taps, _read_fixed_taps),
+        TwoTaps: Speller(lambda taps: f"taps={_print_taps(taps)}", _read_two_taps),
         Moved: Speller(_print_moved, _read_moved),
     }
 )
