@@ -281,7 +281,7 @@ def decoded_with_devices(data: bytes) -> Program:
 
 def test_every_instruction_decodes_to_itself() -> None:
     """Each opcode with operands that differ: none is lost, and none takes another's place."""
-    assert list(EVERY_OPCODE) == [name for name, _ in OPCODES]
+    assert list(EVERY_OPCODE) == [name for name, *_ in OPCODES]
     again = decoded_with_devices(encode_program(every_instruction()))
     assert again.instructions == every_instruction().instructions
     assert (again.register_count, again.buffer_count) == (7, 6)
@@ -322,7 +322,7 @@ def test_every_opcode_has_a_bad_case() -> None:
         "lt",
         "le",
     }
-    assert checked | plain == {name for name, _ in OPCODES}
+    assert checked | plain == {name for name, *_ in OPCODES}
     assert operand_kinds(CODES["launch"]) == ["i", "i", "i", "*b", "*r", "r", "i"]
 
 
@@ -336,7 +336,7 @@ def test_format_document_has_the_numbers() -> None:
         assert f"| {header.KIND_NAMES.index(name)} | {name} |" in text
     for code, name in enumerate(DTYPE_NAMES):
         assert f"{code} {name}" in text
-    for code, (name, kinds) in enumerate(OPCODES):
+    for code, (name, kinds, _) in enumerate(OPCODES):
         assert f"| {code} | `{name}` | {kinds or '-'} |" in text
     for layout in (abi.CALL, abi.TENSOR, abi.DEVICE, abi.WATCH):
         assert f"`{layout.name}` ({layout.size_bytes} bytes)" in text

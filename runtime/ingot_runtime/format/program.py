@@ -1,7 +1,7 @@
 """The instruction list of `main`: one list, compiled natively (aot) and stepped by the loader (vm).
 
 In: nothing. Out: opcodes with their operand kinds, ``Program``. Not done here: execution
-(``executor/vm.py``), bytes (read by ``program_decode``, written by
+(``evaluate``), bytes (read by ``program_decode``, written by
 ``ingot_compiler.backends.host.main.encode_program``), code generation
 (``ingot_compiler.backends.host.main.main``). Normative text: FORMAT.md, "program".
 
@@ -11,45 +11,50 @@ counted list, ``l`` label (instruction index). A buffer is an address that one o
 instructions defines.
 """
 
-# name -> operand kinds; the opcode is the position (only grows at the end). What each does is in
-# FORMAT.md's table, which a test compares.
-OPCODES: tuple[tuple[str, str], ...] = (
-    ("return", ""),
-    ("const", "ri"),
-    ("input_dim", "rii"),
-    ("add", "rrr"),
-    ("sub", "rrr"),
-    ("mul", "rrr"),
-    ("floordiv", "rrr"),
-    ("mod", "rrr"),
-    ("min", "rrr"),
-    ("max", "rrr"),
-    ("eq", "rrr"),
-    ("lt", "rrr"),
-    ("le", "rrr"),
-    ("assert", "ri"),
-    ("jump", "l"),
-    ("branch", "rll"),
-    ("workspace_bytes", "ir"),
-    ("scratch_bytes", "r"),
-    ("output_dim", "iir"),
-    ("begin", ""),
-    ("buffer_input", "bi"),
-    ("buffer_output", "bi"),
-    ("buffer_weights", "bii"),
-    ("buffer_workspace", "birr"),
-    ("buffer_grow", "bir"),
-    ("launch", "iii*b*rri"),
-    ("copy", "iibbr"),
-    ("read", "rbri"),
-    ("output_buffer", "ibr"),
-    ("launch_checked", "iii*b*rri*i"),
-    ("buffer_device_weights", "biii"),
-    ("held_bytes", "rii"),
-    ("begin_copy", "iibbr"),
-    ("end_copy", "iibbr"),
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Name, operand kinds, and for arithmetic what its first register gets from the two others, modulo
+# 2^64; the opcode is the position (only grows at the end). What each does is in FORMAT.md's table,
+# which a test compares.
+OPCODES: "tuple[tuple[str, str, Callable[[int, int], int] | None], ...]" = (
+    ("return", "", None),
+    ("const", "ri", None),
+    ("input_dim", "rii", None),
+    ("add", "rrr", lambda a, b: a + b),
+    ("sub", "rrr", lambda a, b: a - b),
+    ("mul", "rrr", lambda a, b: a * b),
+    ("floordiv", "rrr", lambda a, b: a // b if b else 0),
+    ("mod", "rrr", lambda a, b: a % b if b else 0),
+    ("min", "rrr", min),
+    ("max", "rrr", max),
+    ("eq", "rrr", lambda a, b: int(a == b)),
+    ("lt", "rrr", lambda a, b: int(a < b)),
+    ("le", "rrr", lambda a, b: int(a <= b)),
+    ("assert", "ri", None),
+    ("jump", "l", None),
+    ("branch", "rll", None),
+    ("workspace_bytes", "ir", None),
+    ("scratch_bytes", "r", None),
+    ("output_dim", "iir", None),
+    ("begin", "", None),
+    ("buffer_input", "bi", None),
+    ("buffer_output", "bi", None),
+    ("buffer_weights", "bii", None),
+    ("buffer_workspace", "birr", None),
+    ("buffer_grow", "bir", None),
+    ("launch", "iii*b*rri", None),
+    ("copy", "iibbr", None),
+    ("read", "rbri", None),
+    ("output_buffer", "ibr", None),
+    ("launch_checked", "iii*b*rri*i", None),
+    ("buffer_device_weights", "biii", None),
+    ("held_bytes", "rii", None),
+    ("begin_copy", "iibbr", None),
+    ("end_copy", "iibbr", None),
 )
-CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
+CODES = {row[0]: code for code, row in enumerate(OPCODES)}
 
 Instruction = tuple[int, tuple[int | tuple[int, ...], ...]]
 """(opcode, operands); a counted list is a tuple in its operand's place."""
@@ -87,3 +92,31 @@ def operand_kinds(opcode: int) -> list[str]:
             kinds.append(star + letter)
             star = ""
     return kinds
+
+
+def result_of(instruction: Instruction) -> "int | None":
+    """Return the register that an instruction writes, None where it writes none."""
+    name, kinds, _ = OPCODES[instruction[0]]
+    if not kinds.startswith("r") or name in ("assert", "branch", "scratch_bytes"):
+        return None
+    register = instruction[1][0]
+    assert isinstance(register, int)
+    return register
+
+
+def constants_of(program: Program) -> "dict[int, int]":
+    """Return the registers to which one ``const`` alone assigns, and its value: they hold it from
+    the start."""
+    found: dict[int, int] = {}
+    met: set[int] = set()
+    for instruction in program.instructions:
+        register = result_of(instruction)
+        if register is None:
+            continue
+        found.pop(register, None)
+        if register not in met and OPCODES[instruction[0]][0] == "const":
+            value = instruction[1][1]
+            assert isinstance(value, int)
+            found[register] = value
+        met.add(register)
+    return found
