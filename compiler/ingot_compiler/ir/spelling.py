@@ -4,8 +4,8 @@ In: classes with a ``TEXT``; a speller for each type of their fields. Out: ``Lan
 here: words and signs (``text_reader``), what a stage consists of (its own module).
 
 In a ``TEXT``, ``$name`` is a field, ``$name.0`` an item of one that is a tuple. ``|...|`` is a part
-that is left out where its first field has its default; a part without a field is a flag, of which
-it is the name. Everything else is written as it stands, and read whatever the space between words.
+that is left out where its fields have their defaults; a part without a field is a flag, of which it
+is the name. Everything else is written as it stands, and read whatever the space between words.
 """
 
 from __future__ import annotations
@@ -32,11 +32,20 @@ _Hints = Mapping[str, Any]
 
 
 class Speller(NamedTuple):
-    """How a value of a type is written: ``read`` takes what ``show`` gives, of a list one item."""
+    """How a value of a type is written: ``read`` takes what ``show`` gives, of a list one item;
+    ``words``: all that it may be, where these are few."""
 
     show: Callable[[Any], str]
     read: Callable[[Reader], Any]
     is_list: bool = False
+    words: Sequence[str] = ()
+
+
+def choice(names: Mapping[str, str]) -> Speller:
+    """One of some values; ``names``: value -> word."""
+    values = {word: value for value, word in names.items()}
+    words = tuple(values)
+    return Speller(names.__getitem__, lambda reader: values[reader.choice(words)], words=words)
 
 
 def numbered(prefix: str, what: str) -> Speller:
@@ -94,6 +103,17 @@ class Language:
             read(reader, found)
         return kind(**found)
 
+    def starts(self, kinds: Iterable[Any]) -> Starts:
+        """What tells some classes apart."""
+        found: dict[str, list[tuple[str, type[Any]]]] = {}
+        for kind in kinds:
+            field = _PIECE.match(kind.TEXT)
+            behind = (*_words_at(kind.TEXT, field.end() if field else 0), "", "")
+            first = self._speller(type_hints(kind)[field["name"]]).words if field else ()
+            for word in first or behind[:1]:
+                found.setdefault(word, []).append((behind[1], kind))
+        return found
+
     def _pieces(self, kind: Any) -> tuple[_Piece, ...]:
         if kind not in self._known:
             names = {flag or name for name, flag in _NAMES.findall(kind.TEXT)}
@@ -117,15 +137,16 @@ class Language:
         yield _literal(text[at:])
 
     def _part(self, text: str, kind: Any, hints: _Hints) -> _Piece:
-        """What is left out where its first field has its default."""
-        name = _NAMES.findall(text)[0][0]
-        default = next(field.default for field in fields(kind) if field.name == name)
+        """What is left out where its fields have their defaults."""
+        names = [name for name, _ in _NAMES.findall(text)]
+        of, default = attrgetter(*names), tuple(_defaults(kind)[name] for name in names)
+        without = default if names[1:] else default[0]
         there = {each: without_none(hint) for each, hint in hints.items()}
         pieces = tuple(self._compiled(text, kind, there))
         word = _words_at(text)[0]
 
         def show(value: Any) -> str:
-            return "" if getattr(value, name) == default else "".join(s(value) for s, _ in pieces)
+            return "" if of(value) == without else "".join([each(value) for each, _ in pieces])
 
         def read(reader: Reader, found: dict[str, Any]) -> None:
             if reader.at(word):
@@ -141,7 +162,7 @@ class Language:
             return Speller(self.show, partial(self.read, hint))
         arguments = get_args(hint)
         if get_origin(hint) is Literal:
-            return Speller(str, lambda reader: reader.choice(arguments))
+            return choice({word: word for word in arguments})
         if NoneType in arguments:
             return optional(self._speller(without_none(hint)))
         assert get_origin(hint) is tuple, f"no speller for {hint}"
@@ -150,21 +171,13 @@ class Language:
         return together(list(map(self._speller, arguments)))
 
 
-def starts(kinds: Iterable[Any]) -> Starts:
-    """What tells some classes apart."""
-    found: dict[str, list[tuple[str, type[Any]]]] = {}
-    for kind in kinds:
-        field = _PIECE.match(kind.TEXT)
-        words = (*_words_at(kind.TEXT, field.end() if field else 0), "", "")
-        hint = type_hints(kind)[field["name"]] if field else None
-        for word in get_args(hint) if get_origin(hint) is Literal else words[:1]:
-            found.setdefault(word, []).append((words[1], kind))
-    return found
-
-
 def type_hints(kind: Any) -> _Hints:
     """The types of the fields of a class as they are annotated."""
     return get_type_hints(kind, include_extras=True)
+
+
+def _defaults(kind: Any) -> Mapping[str, Any]:
+    return {field.name: field.default for field in fields(kind)}
 
 
 def without_none(hint: Any) -> Any:

@@ -60,9 +60,10 @@ class Reader:
         self._tokens = list(_tokens(text))
         self._next = 0
         self._depth = 0
-        self._path: Path = ()
+        self.path: Path = ()
+        """The part that is being read."""
         self.places: dict[Path, Token] = {}
-        """The token where each part of what is read begins."""
+        """Where each part begins."""
 
     @property
     def token(self) -> Token:
@@ -183,12 +184,12 @@ class Reader:
 
     def enter(self, number: int) -> None:
         """What comes next is part ``number`` of that in which it stands."""
-        self._path = (*self._path, number)
-        self.places[self._path] = self.token
+        self.path = (*self.path, number)
+        self.places[self.path] = self.token
 
     def leave(self) -> None:
         """The part has been read."""
-        self._path = self._path[:-1]
+        self.path = self.path[:-1]
 
     def place(self, token: Token) -> tuple[int, int]:
         """Line and column of a token, from 1."""

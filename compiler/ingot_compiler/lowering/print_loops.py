@@ -14,7 +14,7 @@ from typing import get_args
 
 from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_float
-from ingot_compiler.ir.spelling import Language, Speller, Starts, listed, numbered, starts
+from ingot_compiler.ir.spelling import Language, Speller, Starts, listed, numbered
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_parts import (
@@ -81,7 +81,9 @@ def _print_body(body: Sequence[Statement], space: str = "  ") -> str:
 @cache
 def _starts() -> tuple[Starts, Starts]:
     """The statements by the sign behind their first name, and by their first word."""
-    found = starts([each for kind in get_args(Statement) for each in get_args(kind) or (kind,)])
+    found = _LOOPS.starts(
+        [each for kind in get_args(Statement) for each in get_args(kind) or (kind,)]
+    )
     signs = {start: kinds for start, kinds in found.items() if not start.isidentifier()}
     return signs, {word: kinds for word, kinds in found.items() if word not in signs}
 
