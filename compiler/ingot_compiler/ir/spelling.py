@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import partial, reduce
-from operator import attrgetter, or_
+from functools import partial
+from operator import attrgetter
 from types import NoneType
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ingot_compiler.ir.text_reader import Reader, words_of
+from ingot_runtime.lazy_dataclass import dataclass
 
 Kind = TypeVar("Kind")
 Starts = Mapping[str, Sequence[tuple[str, type[Any]]]]
@@ -31,7 +32,8 @@ _Piece = tuple[Callable[[Any], str], Callable[[Reader, dict[str, Any]], object]]
 _Hints = Mapping[str, Any]
 
 
-class Speller(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Speller:
     """How a value of a type is written: ``read`` takes what ``show`` gives, of a list one item;
     ``words``: all that it may be, where these are few."""
 
@@ -41,7 +43,7 @@ class Speller(NamedTuple):
     words: Sequence[str] = ()
 
 
-def choice(names: Mapping[str, str]) -> Speller:
+def choice(names: Mapping[Any, str]) -> Speller:
     """One of some values; ``names``: value -> word."""
     values = {word: value for value, word in names.items()}
     words = tuple(values)
@@ -185,7 +187,10 @@ def without_none(hint: Any) -> Any:
     arguments = get_args(hint)
     if NoneType not in arguments:
         return hint
-    return reduce(or_, [each for each in arguments if each is not NoneType])
+    found, *others = (each for each in arguments if each is not NoneType)
+    for each in others:
+        found = found | each
+    return found
 
 
 def _words_at(text: str, at: int = 0) -> tuple[str, ...]:

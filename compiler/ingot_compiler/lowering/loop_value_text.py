@@ -28,7 +28,7 @@ from ingot_compiler.lowering.loop_values import (
 )
 
 _SIGNS: Mapping[Comparison, str] = {"less": "<", "less_equal": "<=", "equal": "=="}
-_COMPARISONS = {sign: function for function, sign in _SIGNS.items()}
+_COMPARISONS: Mapping[str, Comparison] = {sign: function for function, sign in _SIGNS.items()}
 _NUMBERS: Mapping[str, float | bool] = {
     "true": True,
     "false": False,

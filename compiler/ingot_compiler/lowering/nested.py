@@ -7,7 +7,7 @@ place (``substitute_indices``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import repeat
@@ -104,7 +104,8 @@ def bound_by(item: object) -> Iterator[str]:
 def of_type(item: object, wanted: Any) -> Iterator[Any]:
     """What a statement and its parts have in fields that are annotated with a type, in their order;
     its body and values left out."""
-    for name, hint in _fields_with(type(item), wanted):
+    kind: type = type(item)
+    for name, hint in _fields_with(kind, wanted):
         yield from _in_field(hint, getattr(item, name), wanted)
 
 
@@ -124,7 +125,7 @@ def _in_field(hint: Any, value: Any, wanted: Any) -> Iterator[Any]:
 
 @cache
 def _fields_with(kind: type, wanted: Any) -> tuple[tuple[str, Any], ...]:
-    hints = type_hints(kind) if is_dataclass(kind) else {}
+    hints: Mapping[str, Any] = type_hints(kind) if is_dataclass(kind) else {}
     return tuple((name, hint) for name, hint in hints.items() if _has(hint, wanted))
 
 

@@ -54,10 +54,8 @@ _REFERENCES: Mapping[str, Callable[[int], Piece]] = {
     "input": InputRef,
     "output": OutputRef,
 }
-_STARTED, _ENDED = (
-    "\0",
-    "\1",
-)  # where a step has its number, and where a branch or loop takes another
+_STARTED, _ENDED = "\0", "\1"
+"""Where a step has its number; where a branch or a loop takes another."""
 _NUMBERED = re.compile(f"[{_STARTED}{_ENDED}]")
 
 
@@ -254,7 +252,7 @@ _PAIRS = Speller(
     lambda pairs: ", ".join(map(FUSED.show, pairs)),
     lambda reader: reader.listed(lambda: FUSED.read(HeldPair, reader)),
 )
-FUSED = Language(
+FUSED: Language = Language(
     {
         int: Speller(str, Reader.integer),
         bool: choice({True: "size", False: "number"}),
