@@ -26,7 +26,7 @@ from ingot_compiler.backends.host import attention_layout
 from ingot_compiler.backends.host.emit.kernels import multiply_step
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile
-from ingot_compiler.lowering.loops import RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
 
 PRODUCTS = (
     (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (197, 768, 768), (196, 1024, 256),

@@ -27,7 +27,8 @@ from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import choose_pixels, choose_row_block, choose_tile
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
-from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import Buffer, Contraction, LoopProgram, Store
 
 GEMMS = (
     (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (3136, 64, 64), (3136, 64, 256), (784, 512, 128),

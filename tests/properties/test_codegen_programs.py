@@ -22,24 +22,26 @@ from ingot_compiler.ir.dims import (
     symbol,
 )
 from ingot_compiler.ir.types import FLOATS, DType
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
-    Buffer,
     Compare,
     Constant,
-    For,
-    ForKind,
     FromIndex,
-    If,
-    Let,
     Load,
     Local,
+    Value,
+)
+from ingot_compiler.lowering.loops import (
+    Buffer,
+    For,
+    ForKind,
+    If,
+    Let,
     LoopProgram,
     Reduce,
     Statement,
     Store,
-    Value,
-)  # fmt: skip
+)
 
 _SIZE = 4096
 _EXTENT = 3

@@ -23,7 +23,8 @@ from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
-from ingot_compiler.lowering.loops import Apply, Buffer, For, Load, LoopProgram, Store, Value
+from ingot_compiler.lowering.loop_values import Apply, Load, Value
+from ingot_compiler.lowering.loops import Buffer, For, LoopProgram, Store
 from ingot_runtime.format.features import LEVELS
 
 Array = npt.NDArray[Any]

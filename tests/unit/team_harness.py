@@ -20,16 +20,9 @@ from tests.unit.test_contraction import P, ceil_div, panels, product_program
 from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Contraction,
-    Load,
-    Local,
-    LoopProgram,
-    RegisterTile,
-    Value,
-)
-from ingot_compiler.lowering.team import Team
+from ingot_compiler.lowering.loop_parts import RegisterTile, Team
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Contraction, LoopProgram
 from ingot_runtime_devices.device import Device
 
 UNITS = TEAM_MACHINE.team_units

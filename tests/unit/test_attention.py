@@ -17,17 +17,8 @@ from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Attention,
-    Buffer,
-    Constant,
-    Load,
-    Local,
-    LoopProgram,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops import Attention, Buffer, LoopProgram, Store
 
 P, Q, K, D, E = symbol("p"), symbol("q"), symbol("k"), symbol("d"), symbol("e")
 

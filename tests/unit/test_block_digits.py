@@ -31,9 +31,10 @@ from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.loops import BlockedProduct, Buffer, Local, LoopProgram, Store
+from ingot_compiler.lowering.loop_parts import Digits
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import BlockedProduct, Buffer, LoopProgram, Store
 from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops

@@ -20,7 +20,8 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import BlockedProduct, Buffer, Local, LoopProgram, Store
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import BlockedProduct, Buffer, LoopProgram, Store
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 

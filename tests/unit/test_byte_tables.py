@@ -12,7 +12,8 @@ from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Apply, Buffer, For, LetIndex, Load, LoopProgram, Store
+from ingot_compiler.lowering.loop_values import Apply, Load
+from ingot_compiler.lowering.loops import Buffer, For, LetIndex, LoopProgram, Store
 
 J, OFFSET = symbol("j"), 5
 VBMI = parse_target("x86-64-v4+avx512vbmi")

@@ -19,7 +19,7 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.interpret_scalars import bf16_bits, bf16_number, cast
-from ingot_compiler.lowering.loops import Apply, Constant, Load
+from ingot_compiler.lowering.loop_values import Apply, Constant, Load
 
 _INTEGERS: tuple[DType, ...] = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 

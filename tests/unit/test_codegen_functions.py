@@ -23,16 +23,8 @@ from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Store,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local
+from ingot_compiler.lowering.loops import For, Let, LoopProgram, Store
 
 Function = Callable[[Array], Array]
 _LONG = np.longdouble

@@ -15,21 +15,8 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, DType
 from ingot_compiler.lowering.kernel_of import kernel_of
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Compare,
-    Constant,
-    For,
-    If,
-    Let,
-    LetIndex,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Store,
-)  # fmt: skip
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, Load, Local
+from ingot_compiler.lowering.loops import Buffer, For, If, Let, LetIndex, LoopProgram, Reduce, Store
 from ingot_compiler.lowering.print_loops import print_loops
 
 _J = symbol("j")

@@ -31,25 +31,20 @@ from ingot_compiler.ir.dims import (
     symbol,
 )
 from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, FromIndex, Load, Local
 from ingot_compiler.lowering.loops import (
-    Apply,
     Buffer,
-    Compare,
-    Constant,
     Filter,
     For,
-    FromIndex,
     If,
     Let,
     LetIndex,
-    Load,
-    Local,
     LoopProgram,
     Reduce,
     Require,
     Statement,
     Store,
-)  # fmt: skip
+)
 from ingot_runtime.format import abi
 
 _J, _N, _I, _M = symbol("j"), symbol("n"), symbol("i"), symbol("m")

@@ -22,18 +22,9 @@ from ingot_compiler.backends.host.tiles import (
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Contraction,
-    Load,
-    Local,
-    LoopProgram,
-    PackedPanels,
-    RegisterTile,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_parts import PackedPanels, RegisterTile
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Buffer, Contraction, LoopProgram, Store
 
 P, M, N, K = symbol("p"), symbol("m"), symbol("n"), symbol("k")
 NUMPY: dict[DType, str] = {"f32": "float32", "f64": "float64"}

@@ -23,15 +23,9 @@ from ingot_compiler.backends.host.tiles import lanes_of, rows_together
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.loops import (
-    Buffer,
-    Contraction,
-    Local,
-    LoopProgram,
-    PackedPanels,
-    RegisterTile,
-    Store,
-)
+from ingot_compiler.lowering.loop_parts import PackedPanels, RegisterTile
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import Buffer, Contraction, LoopProgram, Store
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_loops import verify_loops

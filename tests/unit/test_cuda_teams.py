@@ -30,7 +30,7 @@ from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
 from ingot_compiler.backends.host.team_tiles import choose_team_tile
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.lowering.loops import RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_loops import find_loop_problems

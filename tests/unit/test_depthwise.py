@@ -12,16 +12,8 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.backends.host.tiles import choose_pixels, taps_together
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Depthwise,
-    Load,
-    Local,
-    LoopProgram,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Buffer, Depthwise, LoopProgram, Store
 
 Y, X, C, KY, KX = symbol("y"), symbol("x"), symbol("c"), symbol("ky"), symbol("kx")
 

@@ -86,7 +86,7 @@ def tables() -> Iterator[tuple[Cells, Sequence[Cells]]]:
         ("code", "name", "operands", "since"),
         [
             (str(code), f"`{name}`", kinds or "-", f"1.{since}")
-            for code, (name, kinds, _, since) in enumerate(OPCODES)
+            for code, (name, kinds, _, since, _) in enumerate(OPCODES)
         ],
     )
     names = [name for name in vars(limits) if name.isupper()]

@@ -12,7 +12,7 @@ from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import dim_floordiv, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Apply, FromIndex, Load, Value
+from ingot_compiler.lowering.loop_values import Apply, FromIndex, Load, Value
 
 J = symbol("j")
 SUM_U8 = Apply("add", (Load(0, J), Load(1, J)), "u8")

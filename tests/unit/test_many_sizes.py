@@ -36,15 +36,8 @@ from ingot_compiler.ir.dims import (
 from ingot_compiler.lowering.fixed_sums import FixedSums
 from ingot_compiler.lowering.interpret_loops import interpret_loops
 from ingot_compiler.lowering.kernel_of import SCALAR_COUNT_MAX, kernel_arguments, kernel_of
-from ingot_compiler.lowering.loops import (
-    Buffer,
-    For,
-    FromIndex,
-    LetIndex,
-    Load,
-    LoopProgram,
-    Store,
-)
+from ingot_compiler.lowering.loop_values import FromIndex, Load
+from ingot_compiler.lowering.loops import Buffer, For, LetIndex, LoopProgram, Store
 
 _FEW, _MORE = 4 * SCALAR_COUNT_MAX, 5 * SCALAR_COUNT_MAX
 

@@ -37,7 +37,8 @@ from ingot_compiler.ir.dims import evaluate, symbol
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import launches_of
 from ingot_compiler.lowering.interpret_loops import interpret_loops
-from ingot_compiler.lowering.loops import Contraction, LoopProgram, RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
+from ingot_compiler.lowering.loops import Contraction, LoopProgram
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_loops import find_loop_problems

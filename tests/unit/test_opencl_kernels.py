@@ -14,20 +14,8 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
 from ingot_compiler.lowering.interpret_scalars import BINARY, UNARY
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Compare,
-    Constant,
-    For,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Require,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops import Buffer, For, LoopProgram, Reduce, Require, Store
 from ingot_runtime_devices.device import Device
 
 COUNT = 43  # vectors of eight, and a rest

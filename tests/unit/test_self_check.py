@@ -28,7 +28,8 @@ from ingot_compiler.ir.errors import IncompatibleTargetError, UserError, Verific
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.loops import Apply, Constant, LoopProgram, Store
+from ingot_compiler.lowering.loop_values import Apply, Constant
+from ingot_compiler.lowering.loops import LoopProgram, Store
 from ingot_compiler.passes import pipeline
 
 Floats = npt.NDArray[np.float32]

@@ -11,20 +11,8 @@ from tests.unit.kernels_harness import aligned, empty
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_mul, symbol
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    For,
-    FromIndex,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops import Buffer, For, Let, LoopProgram, Reduce, Statement, Store
 
 ROW, J, N = symbol("i"), symbol("j"), symbol("n")
 ROWS = 5

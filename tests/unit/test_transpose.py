@@ -10,16 +10,8 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Load,
-    Local,
-    LoopProgram,
-    Store,
-    Transpose,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Buffer, LoopProgram, Store, Transpose
 
 P, R, C = symbol("p"), symbol("r"), symbol("c")
 

@@ -51,21 +51,21 @@ _MODULES = {
     "ingot_compiler.ir.profile": "SizeRange",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
-    "ingot_compiler.lowering.digits": "Digits",
     "ingot_compiler.lowering.fused": (
         "BufferSpec Copy FusedGraph Group Grow HeldPair HoldState IfStep Launch LoopStep Operand Requirement "
         "Specialisation SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
-    "ingot_compiler.lowering.loops": (
-        "Address Apply Attention BlockedProduct Buffer CallExtern Compare Constant Contraction Depthwise DepthwisePlane For "
-        "Filter FromIndex If Let LetIndex Load Local LoopProgram PackedPanels Reduce Require Store "
-        "RegisterTile Transpose Winograd"
+    "ingot_compiler.lowering.loop_parts": (
+        "Digits PackedPanels RegisterTile SplitFactors StrassenTile Team"
     ),
-    "ingot_compiler.lowering.split_factors": "SplitFactors",
+    "ingot_compiler.lowering.loop_values": ("Address Apply Compare Constant FromIndex Load Local"),
+    "ingot_compiler.lowering.loops": (
+        "Attention BlockedProduct Buffer CallExtern Contraction Depthwise DepthwisePlane Filter For If Let "
+        "LetIndex LoopProgram Reduce Require Store Transpose Winograd"
+    ),
     "ingot_compiler.lowering.method": "Method",
-    "ingot_compiler.lowering.strassen": "StrassenShape StrassenTile",
-    "ingot_compiler.lowering.team": "Team",
+    "ingot_compiler.lowering.strassen": "StrassenShape",
     "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.device_costs": "DeviceCosts",
     "ingot_compiler.placement.place_reason": "PlaceReason",

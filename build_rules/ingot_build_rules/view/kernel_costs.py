@@ -15,9 +15,8 @@ from ingot_build_rules.view.evaluate_call import LaunchStep
 from ingot_compiler.ir.dims import Dim, evaluate, symbol_set
 from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
+from ingot_compiler.lowering.loop_values import Address, Apply, Load, Value
 from ingot_compiler.lowering.loops import (
-    Address,
-    Apply,
     Attention,
     BlockedProduct,
     CallExtern,
@@ -29,14 +28,12 @@ from ingot_compiler.lowering.loops import (
     If,
     Let,
     LetIndex,
-    Load,
     LoopProgram,
     Reduce,
     Require,
     Statement,
     Store,
     Transpose,
-    Value,
     Winograd,
 )
 from ingot_runtime.lazy_dataclass import dataclass

@@ -25,12 +25,12 @@ from ingot_compiler.ir.dims import (
     symbol,
 )
 from ingot_compiler.ir.errors import LimitError
-from ingot_runtime.executor.vm_values import NUMBERS
 from ingot_runtime.format.plan import TensorPlan
 from ingot_runtime.format.program import OPCODES, Program
 from ingot_runtime.lazy_dataclass import dataclass
 
 _WAYS_MAX = 16
+_NUMBERS = {name: compute for name, *_, compute in OPCODES if compute is not None}
 _ARITHMETIC: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "add": lambda left, right: left + right,
     "sub": lambda left, right: left - right,
@@ -119,7 +119,7 @@ class _Reader:
             device, register = map(int, operands)
             before, size = way.workspaces[device], way.registers.get(register)
             way.workspaces[device] = _largest(before, size)
-        elif name in NUMBERS or name in ("const", "input_dim", "read"):
+        elif name in _NUMBERS or name in ("const", "input_dim", "read"):
             way.registers[operands[0]] = self._value(way, name, operands)
 
     def _value(self, way: _Way, name: str, operands: Any) -> Dim | None:
@@ -131,13 +131,13 @@ class _Reader:
             _, tensor, axis = map(int, operands)
             dim = self.inputs[tensor].dims[axis]
             return dim if dim >= 0 else symbol(f"s{-dim - 1}")
-        if name not in NUMBERS:
+        if name not in _NUMBERS:
             return None
         left, right = (way.registers.get(operand) for operand in operands[1:])
         if left is None or right is None:
             return None
         if isinstance(left, int) and isinstance(right, int):
-            return int(NUMBERS[name](left, right))
+            return int(_NUMBERS[name](left, right))
         return _ARITHMETIC[name](left, right) if name in _ARITHMETIC else None
 
 

@@ -63,6 +63,10 @@ class Reader:
         self._tokens = list(_tokens(text))
         self._next = 0
         self._depth = 0
+        self.path: Path = ()
+        """The part that is being read."""
+        self.places: dict[Path, Token] = {}
+        """Where each part begins."""
 
     @property
     def token(self) -> Token:
@@ -152,12 +156,17 @@ class Reader:
 
     def items(self, read: Callable[[], Item], closing: str) -> tuple[Item, ...]:
         """What ``read`` reads, with commas between, up to ``closing``, which is taken, too."""
+        found = self.until(closing, lambda _: read())
+        self.expect(closing)
+        return found
+
+    def until(self, closing: str, read: Callable[[Reader], Item]) -> tuple[Item, ...]:
+        """The same up to ``closing``, which is left."""
         found: list[Item] = []
         while not self.at(closing):
             if found and not self.accept(","):
                 raise self.fail(f'expected "," or {json.dumps(closing)}, got {self.token}')
-            found.append(read())
-        self.expect(closing)
+            found.append(read(self))
         return tuple(found)
 
     def listed(self, read: Callable[[], Item]) -> tuple[Item, ...]:
@@ -175,6 +184,15 @@ class Reader:
             raise self.fail(f"expected at most {_DEPTH_MAX} levels inside one another, got more")
         yield
         self._depth -= 1
+
+    def enter(self, number: int) -> None:
+        """What comes next is part ``number`` of that in which it stands."""
+        self.path = (*self.path, number)
+        self.places[self.path] = self.token
+
+    def leave(self) -> None:
+        """The part has been read."""
+        self.path = self.path[:-1]
 
     def place(self, token: Token) -> tuple[int, int]:
         """Line and column of a token, from 1."""
@@ -204,6 +222,11 @@ class Reader:
         if self.token.kind != kind:
             raise self.fail(f"expected {what}, got {self.token}")
         return self.take()
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words and signs of a text."""
+    return tuple(token.text for token in _tokens(text))[:-1]
 
 
 def _tokens(text: str) -> Iterator[Token]:

@@ -13,18 +13,8 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Group, Operand, requirements_of
 from ingot_compiler.lowering.index_range import Extents
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Let,
-    LetIndex,
-    Load,
-    Local,
-    Require,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Buffer, Let, LetIndex, Require, Statement, Store
 from ingot_compiler.lowering.narrow_values import rounded_values
 from ingot_compiler.lowering.ops import element_rule
 from ingot_compiler.lowering.space import Space

@@ -10,7 +10,8 @@ are views, never work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim
@@ -18,8 +19,16 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.profile import Profile
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.lowering.loop_values import BufferNumber
 from ingot_compiler.lowering.method import Method
 from ingot_runtime.lazy_dataclass import dataclass
+
+Position = Annotated[int, "of an input, an output or a constant; -1 for none"]
+SymbolName = Annotated[str, "a symbol"]
+AlsoCondition = Annotated[str, 'a symbol that must not be 0; "" for none']
+Spare = Annotated[int, "a buffer by way of which others move; -1 for none"]
+Source = Annotated[tuple[int, ...], "ordinals of imported nodes"]
+CopyPart = OneOf["whole", "begin", "end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +47,11 @@ class BufferSpec:
     ``element_count`` includes haloes and padding. ``device`` indexes the virtual-device table.
     """
 
+    TEXT: ClassVar = "$dtype x $element_count, $kind$index| on device $device|"
     kind: OneOf["input", "output", "workspace", "constant"]
     dtype: DType
     element_count: Dim
-    index: int = -1
+    index: Position = -1
     device: int = 0
 
 
@@ -99,12 +109,13 @@ class SymbolRead:
     that read it; ``most`` is a number that it is never above, None where none is known.
     """
 
-    symbol: str
-    buffer: int
+    TEXT: ClassVar = "read $is_size $symbol = $buffer[$index]: $dtype| at most $most|$source"
+    symbol: SymbolName
+    buffer: BufferNumber
     index: Dim
     dtype: DType
     is_size: bool = True
-    source: tuple[int, ...] = ()
+    source: Source = ()
     most: int | None = None
 
 
@@ -112,7 +123,8 @@ class SymbolRead:
 class SymbolSet:
     """``symbols = values``, all at once; a symbol may be set again and again."""
 
-    symbols: tuple[str, ...]
+    TEXT: ClassVar = "set $symbols = $values"
+    symbols: tuple[SymbolName, ...]
     values: tuple[Dim, ...]
 
 
@@ -121,6 +133,7 @@ class HeldPair:
     """Output ``output`` may lie where input ``input`` does; ``row_bytes``: of one step along the
     axis along which it grows."""
 
+    TEXT: ClassVar = "$input in $output by $row_bytes"
     input: int
     output: int
     row_bytes: Dim
@@ -136,9 +149,10 @@ class HoldState:
     is 1.
     """
 
-    room: str
-    pitch: str
-    moved: str
+    TEXT: ClassVar = "hold $room, $pitch, $moved from $past to $rows: $pairs"
+    room: SymbolName
+    pitch: SymbolName
+    moved: SymbolName
     rows: Dim
     past: Dim
     pairs: tuple[HeldPair, ...]
@@ -154,10 +168,11 @@ class Grow:
     """Room for ``element_count`` elements in a workspace buffer of its own; the first ``kept``
     stay, moved by way of ``spare``."""
 
-    buffer: int
+    TEXT: ClassVar = "grow $buffer to $element_count|, keep $kept$spare|"
+    buffer: BufferNumber
     element_count: Dim
     kept: Dim = 0
-    spare: int = -1
+    spare: Spare = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +184,14 @@ class Copy:
     may read the one or write the other.
     """
 
-    operand: int
-    result: int
-    source: tuple[int, ...] = ()
-    part: OneOf["whole", "begin", "end"] = "whole"
+    TEXT: ClassVar = "$part $operand to $result$source"
+    operand: BufferNumber
+    result: BufferNumber
+    source: Source = ()
+    part: CopyPart = "whole"
 
 
-COPY_WORDS = {"whole": "copy", "begin": "begin_copy", "end": "end_copy"}
+COPY_WORDS: Mapping[CopyPart, str] = {"whole": "copy", "begin": "begin_copy", "end": "end_copy"}
 """What the parts of a copy are called in texts and programs."""
 
 
@@ -184,18 +200,20 @@ class Requirement:
     """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops
     that say so."""
 
+    TEXT: ClassVar = "require $difference = 0, $what$source"
     difference: Dim
     what: Text
-    source: tuple[int, ...] = ()
+    source: Source = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IfStep:
     """``then`` when the symbol ``condition`` is not 0, else ``otherwise``."""
 
-    condition: str
-    then: tuple[Step, ...]
-    otherwise: tuple[Step, ...]
+    TEXT: ClassVar = "if $condition {\n$then} else {\n$otherwise}"
+    condition: SymbolName
+    then: FirstSteps
+    otherwise: OtherSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +225,12 @@ class LoopStep:
     iteration to the next.
     """
 
-    counter: str
+    TEXT: ClassVar = "while $counter < $count$condition$held {\n$body}"
+    counter: SymbolName
     count: Dim
-    condition: str
-    body: tuple[Step, ...]
-    held: tuple[int, ...]
+    condition: AlsoCondition
+    body: FirstSteps
+    held: tuple[BufferNumber, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,17 +252,19 @@ class Launch:
 
 
 Step = (
-    Group
-    | Launch
-    | Copy
-    | SymbolRead
+    SymbolRead
     | SymbolSet
     | HoldState
     | Grow
     | Requirement
+    | Copy
     | IfStep
     | LoopStep
+    | Group
+    | Launch
 )
+FirstSteps = Annotated[tuple[Step, ...], "part 0 of a step"]
+OtherSteps = Annotated[tuple[Step, ...], "part 1 of a step"]
 
 
 def parts_of(step: Step) -> tuple[tuple[Step, ...], ...]:
@@ -306,6 +327,7 @@ class Specialisation:
     """Steps from ``first_step`` on, up to those of the next one, are a version of the model for
     the sizes of ``profile``."""
 
+    TEXT: ClassVar = "specialisation from $first_step where $profile"
     first_step: int
     profile: Profile
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min
-from ingot_compiler.lowering.loops import Apply, Compare, Constant, Value
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, Value
 
 
 def is_within(first: Dim, index: Dim, end: Dim) -> Value:

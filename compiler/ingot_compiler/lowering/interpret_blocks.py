@@ -23,6 +23,7 @@ from ingot_compiler.lowering.bf16_pairs import (
 from ingot_compiler.lowering.interpret_scalars import Number, round_to
 from ingot_compiler.lowering.interpret_values import Memory, Names, Symbols
 from ingot_compiler.lowering.loop_blocks import PANEL_COLUMNS
+from ingot_compiler.lowering.loop_parts import SplitFactors
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
@@ -33,7 +34,6 @@ from ingot_compiler.lowering.loops import (
     Transpose,
     Winograd,
 )
-from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 Results = Iterator[tuple[Symbols, Names]]

@@ -22,7 +22,7 @@ from ingot_compiler.lowering.interpret_scalars import (
     cast,
     round_to,
 )
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
     Compare,
     Constant,

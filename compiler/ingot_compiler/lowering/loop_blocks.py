@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import Dim, dim_add, symbol
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.loop_parts import SplitFactors
 from ingot_compiler.lowering.loop_scope import LoopScope
+from ingot_compiler.lowering.loop_values import Value
 from ingot_compiler.lowering.loops import (
     Attention,
     Block,
@@ -21,10 +23,8 @@ from ingot_compiler.lowering.loops import (
     Depthwise,
     DepthwisePlane,
     Transpose,
-    Value,
     Winograd,
 )
-from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_runtime.lazy_dataclass import dataclass
 
 PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's algorithm
@@ -32,12 +32,10 @@ PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's a
 
 @dataclass(frozen=True, slots=True)
 class BlockParts:
-    """``symbols`` are bound by the block, ``sizes`` stated; ``limits``: numbers that are at least
-    1, by name; ``reads``: elements of buffers, each seen in a scope; ``made``: the values that the
-    epilogue finds beside what ``inside`` sees; ``masks``: values that are computed as well."""
+    """``limits``: numbers that are at least 1, by name; ``reads``: elements of buffers, each seen in
+    a scope; ``made``: the values that the epilogue finds beside what ``inside`` sees; ``masks``:
+    values that are computed as well."""
 
-    symbols: tuple[str, ...]
-    sizes: tuple[Dim, ...]
     limits: tuple[tuple[str, int], ...]
     reads: tuple[tuple[LoopScope, int, Dim], ...]
     inside: LoopScope
@@ -75,17 +73,10 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
     inside = scope.blocked(s.row, s.rows, s.row_start, s.row_block)
     inside = inside.blocked(s.column, s.columns, s.column_start, s.tile.vectors)
     reading = inside.over((*s.taps, (s.depth, s.depth_extent)))
-    taps = tuple(size for _, size in s.taps)
-    others: tuple[Dim, ...] = (
-        *((s.b_panels.step,) if s.b_panels else ()),
-        *((s.team.place,) if s.team else ()),
-    )
     units = [("team", s.team.units)] if s.team else []
     if s.strassen is not None:
         units += [("strassen", s.strassen.vectors), ("block", s.strassen.depth)]
     return BlockParts(
-        (s.row, s.column, *(name for name, _ in s.taps), s.depth),
-        (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *taps, *others),
         (("row_block", s.row_block), ("tile", min(s.tile.rows, s.tile.vectors)), *units),
         (
             *((reading, buffer, s.a_index) for buffer in (s.a, *(s.split.a if s.split else ()))),
@@ -117,8 +108,6 @@ def _blocked_product(scope: LoopScope, s: BlockedProduct) -> BlockParts:
     if s.digits is not None:
         parameters += [s.digits.digits, s.digits.steps, s.digits.sums]
     return BlockParts(
-        (s.row, s.column),
-        (s.rows, s.row_start, s.columns, s.column_start),
         (("row_block", s.row_block), ("blocks", s.blocks), ("block", s.block), ("bits", s.bits)),
         ((inside, s.a, s.a_index), *((inside, buffer, 0) for buffer in (s.b, *parameters))),
         inside,
@@ -130,8 +119,6 @@ def _depthwise(scope: LoopScope, s: Depthwise) -> BlockParts:
     inside = scope.over(((s.x, s.x_extent), (s.channel, s.channels)))
     reading = inside.over(s.taps)
     return BlockParts(
-        (s.x, s.channel, *(name for name, _ in s.taps)),
-        (s.x_extent, s.channels),
         (("pixels", s.pixels),),
         ((reading, s.a, s.a_index), (reading, s.w, s.w_index)),
         inside,
@@ -142,8 +129,6 @@ def _depthwise(scope: LoopScope, s: Depthwise) -> BlockParts:
 def _depthwise_plane(scope: LoopScope, s: DepthwisePlane) -> BlockParts:
     image = scope.over(((s.row, s.image[0]), (s.column, s.image[1])))
     return BlockParts(
-        (s.y, s.x, s.row, s.column, *(name for name, _ in s.taps)),
-        (*s.extents, *s.image),
         (("rows_together", s.rows_together), ("strides", min(s.strides))),
         ((image, s.a, s.a_index), (scope.over(s.taps), s.w, s.w_index)),
         scope.over(((s.y, s.extents[0]), (s.x, s.extents[1]))),
@@ -158,8 +143,6 @@ def _winograd(scope: LoopScope, s: Winograd) -> BlockParts:
     pixels = [dim_add(size, taps - 1) for size, taps in zip(s.extents, s.kernel, strict=True)]
     reading = image.over(((s.y, pixels[0]), (s.x, pixels[1]), (s.channel, s.channels)))
     return BlockParts(
-        (s.image, s.y, s.x, s.channel, s.column),
-        (s.images, *s.extents, s.tile_start, s.column_start),
         (
             ("tile", min(s.tile)),
             ("kernel", min(s.kernel)),
@@ -182,8 +165,6 @@ def _attention(scope: LoopScope, s: Attention) -> BlockParts:
         (keys.looped(s.value, s.value_extent), s.v, s.v_index),
     )
     return BlockParts(
-        (s.query, s.key, s.depth, s.value),
-        (s.queries, s.query_start, s.keys, s.group, s.causal_offset),
         (("query_block", s.query_block),),
         reads,
         queries.looped(s.value, s.value_extent),
@@ -197,8 +178,6 @@ def _transpose(scope: LoopScope, s: Transpose) -> BlockParts:
     inside = inside.blocked(s.column, s.columns, s.column_start, s.column_block)
     buffers = scope.buffers
     return BlockParts(
-        (s.row, s.column),
-        (s.rows, s.row_start, s.columns, s.column_start),
         (("row_block", s.row_block), ("column_block", s.column_block)),
         tuple((inside, buffer, index) for _, buffer, index in s.values),
         inside,

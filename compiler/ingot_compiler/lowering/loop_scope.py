@@ -14,14 +14,8 @@ from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.problem import Path, Problem
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_scalars import apply_function
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Buffer,
-    Compare,
-    Constant,
-    Load,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, Load, Value
+from ingot_compiler.lowering.loops import Buffer
 from ingot_runtime.lazy_dataclass import dataclass
 
 POINT_COUNT_MAX = 64  # iterations at which accesses are tried

@@ -4,88 +4,46 @@ In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower
 (``backends``).
 
 Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel
-index and the loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are
-computed in f32 and rounded where they are stored or cast, to their own type too; bool is a byte.
+index and the loop variables in scope (all ``Symbol``s by name).
 """
 
 from __future__ import annotations
 
-from typing import Literal as OneOf
-from typing import get_args
+from typing import ClassVar, Literal
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.digits import Digits
-from ingot_compiler.lowering.split_factors import SplitFactors
-from ingot_compiler.lowering.strassen import StrassenTile
-from ingot_compiler.lowering.team import Team
+from ingot_compiler.lowering.loop_parts import (
+    Digits,
+    FixedTaps,
+    Moved,
+    PackedPanels,
+    RegisterTile,
+    SplitFactors,
+    StrassenTile,
+    Taps,
+    Team,
+    TwoTaps,
+)
+from ingot_compiler.lowering.loop_values import (
+    BufferNumber,
+    ExternArgument,
+    FunctionName,
+    Index,
+    Value,
+    Variable,
+    WholeBuffer,
+)
 from ingot_runtime.lazy_dataclass import dataclass
 
-Comparison = OneOf["less", "less_equal", "equal"]
-ForKind = OneOf["serial", "vector", "vector_down", "unroll"]
-COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """Element ``index`` of buffer number ``buffer``."""
-
-    buffer: int
-    index: Dim
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A literal number; one of f16 or bf16 is an f32 number, not rounded to its type. What a graph
-    says in such a type is representable already; the epsilon of a norm need not be."""
-
-    value: bool | int | float
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class FromIndex:
-    """An index expression as a value."""
-
-    index: Dim
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """``left function right`` on index expressions, a bool value: guards of padding and ranges."""
-
-    function: Comparison
-    left: Dim
-    right: Dim
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """A named value in scope: a ``Let``, a ``Reduce`` result, or a contraction's accumulator."""
-
-    name: str
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """``function(arguments)``; functions are the names of elementwise core ops, with attributes
-    folded into the name (``gelu_none``, ``gelu_tanh``), and ``cast`` to ``dtype``. ``dtype`` is the
-    result's."""
-
-    function: str
-    arguments: tuple[Value, ...]
-    dtype: DType
-
-
-Value = Load | Constant | FromIndex | Compare | Local | Apply
+ForKind = Literal["serial", "vector", "vector_down", "unroll"]
 
 
 @dataclass(frozen=True, slots=True)
 class Let:
     """Name a value (evaluated once, in the loop context it stands in)."""
 
+    TEXT: ClassVar = "$name = $value"
     name: str
     value: Value
 
@@ -98,7 +56,8 @@ class LetIndex:
     it none has less than the first one, and none more than so much beyond that.
     """
 
-    name: str
+    TEXT: ClassVar = "index $name| within $reach| = $value"
+    name: Variable
     value: Value
     reach: int = 0
 
@@ -107,8 +66,9 @@ class LetIndex:
 class Store:
     """Write ``value`` to element ``index`` of ``buffer`` (converted to the buffer's dtype)."""
 
-    buffer: int
-    index: Dim
+    TEXT: ClassVar = "$buffer[$index] = $value"
+    buffer: BufferNumber
+    index: Index
     value: Value
 
 
@@ -118,7 +78,8 @@ class For:
     such loop encloses a statement; a tail is masked), ``vector_down``: from the last to the first;
     ``unroll``: integer extent, copied body."""
 
-    variable: str
+    TEXT: ClassVar = "$kind $variable in $extent {\n$body}"
+    variable: Variable
     extent: Dim
     kind: ForKind
     body: tuple[Statement, ...]
@@ -126,8 +87,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """``name = function over variable in range(extent) of value``, after running ``body`` in every
-    iteration.
+    """``name = function over variable in range(extent) of value``, each behind its ``body``.
 
     Starts from the function's identity (sum 0, product 1, max -inf or the least integer, min
     likewise); an empty range gives the identity. ``lanes``: the iterations are spread over vector
@@ -135,9 +95,12 @@ class Reduce:
     order, each lane of an enclosing vector loop for itself. ``unroll``: copy the body (integer
     extent). max and min propagate NaN, ``max_number`` passes over it (floats only)."""
 
+    TEXT: ClassVar = """$name: $dtype = $function| lanes|| unroll| over $variable in $extent {
+$body  yield $value
+}"""
     name: str
-    function: OneOf["sum", "product", "max", "min", "max_number"]
-    variable: str
+    function: Literal["sum", "product", "max", "min", "max_number"]
+    variable: Variable
     extent: Dim
     dtype: DType
     body: tuple[Statement, ...]
@@ -152,8 +115,11 @@ class Filter:
     from place ``start`` on; ``name`` is the place behind all, which may be written, too. ``stores``,
     whose indices are those of place 0, write below ``limit``."""
 
-    name: str
-    variable: str
+    TEXT: ClassVar = """filter $name over $variable in $extent from $start below $limit {
+$body  yield $condition
+$stores}"""
+    name: Variable
+    variable: Variable
     extent: Dim
     start: Dim
     limit: Dim
@@ -166,6 +132,7 @@ class Filter:
 class Require:
     """Let the kernel return ``RC_REQUIREMENT + number`` unless a bool holds; it goes on."""
 
+    TEXT: ClassVar = "require $number: $condition"
     number: int
     condition: Value
 
@@ -174,19 +141,9 @@ class Require:
 class If:
     """Run ``body`` when ``condition`` (a bool value, the same for all lanes) holds."""
 
+    TEXT: ClassVar = "if $condition {\n$body}"
     condition: Value
     body: tuple[Statement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where element ``index`` of buffer number ``buffer`` lies: an argument of ``CallExtern``."""
-
-    buffer: int
-    index: Dim
-
-
-ExternArgument = Address | FromIndex | Constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,29 +152,10 @@ class CallExtern:
     ``Address``, numbers by their dtypes. It returns an ``int``; let the kernel return
     ``RC_REQUIREMENT + number`` unless that is 0. Not inside a loop in lanes."""
 
-    symbol: str
+    TEXT: ClassVar = "extern $number: $symbol($arguments)"
+    symbol: FunctionName
     number: int
     arguments: tuple[ExternArgument, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterTile:
-    """``rows`` x ``vectors`` accumulators of a contraction, each a vector register of sums."""
-
-    rows: int
-    vectors: int
-
-
-@dataclass(frozen=True, slots=True)
-class PackedPanels:
-    """How a packed B lies: ``columns`` beside each other, ``step`` elements from panel to panel;
-    ``together`` elements of the depth beside each other in a column. Zeros fill panels and taps.
-    ``addends``: a buffer of i32, a number for each column, which is added to the integers of B."""
-
-    columns: int
-    step: Dim
-    together: int = 1
-    addends: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,24 +179,36 @@ class Contraction:
     says, to odd if ``rounds_to_odd``. ``in_matrix_tiles``: 16 rows by 16 columns at once, over as
     much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile. ``split``: A and
     B are parts of f32, and these are the others. ``strassen``: rows of the tile and parts of its
-    columns are computed so, or directly where a sum is not finite or rows are missing; it means
-    the sum itself.
+    columns are computed so, or directly where a sum is not finite or rows are missing.
     """
 
-    row: str
+    TEXT: ClassVar = """contraction
+  row=$row rows=$rows row_start=$row_start row_block=$row_block
+  column=$column columns=$columns column_start=$column_start
+  taps=$taps depth=$depth in $depth_extent tile=$tile|
+  in_matrix_tiles=$in_matrix_tiles||
+  rounds_to_odd=$rounds_to_odd||
+  team=$team||
+  strassen=$strassen|
+  a=$a[$a_index]
+  b=$b[$b_index] panels=$b_panels|
+  split=$split|
+  $accumulator: $dtype -> {
+$epilogue}"""
+    row: Variable
     rows: Dim
     row_start: Dim
     row_block: int
-    column: str
+    column: Variable
     columns: Dim
     column_start: Dim
-    taps: tuple[tuple[str, Dim], ...]
-    depth: str
+    taps: Taps
+    depth: Variable
     depth_extent: Dim
-    a: int
-    a_index: Dim
-    b: int
-    b_index: Dim
+    a: BufferNumber
+    a_index: Index
+    b: BufferNumber
+    b_index: Index
     b_panels: PackedPanels | None
     dtype: DType
     accumulator: str
@@ -282,24 +232,32 @@ class BlockedProduct:
     ``[panel][word][column]``, words of 32 bits with the first number in the low ones; scales and
     zero points as ``[panel][block][column]``, the latter one in each byte. Numbers and zero points
     are two's complement if ``signed``, else less 2^(bits - 1). Scales are f32, or f16 and bf16
-    that are widened. ``digits`` stand for A where they are given. ``epilogue`` as in
-    ``Contraction``.
+    that are widened. ``digits`` stand for A where they are given. ``epilogue``: see ``Contraction``.
     """
 
-    row: str
+    TEXT: ClassVar = """blocked
+  row=$row rows=$rows row_start=$row_start row_block=$row_block
+  column=$column columns=$columns column_start=$column_start
+  blocks=$blocks block=$block bits=$bits signed=$signed
+  a=$a[$a_index]
+  b=$b scales=$scales zeros=$zeros|
+  digits=$digits|
+  $accumulator: f32 -> {
+$epilogue}"""
+    row: Variable
     rows: Dim
     row_start: Dim
     row_block: int
-    column: str
+    column: Variable
     columns: Dim
     column_start: Dim
     blocks: int
     block: int
-    a: int
-    a_index: Dim
-    b: int
-    scales: int
-    zeros: int | None
+    a: BufferNumber
+    a_index: Index
+    b: WholeBuffer
+    scales: WholeBuffer
+    zeros: WholeBuffer | None
     bits: int
     signed: bool
     accumulator: str
@@ -320,15 +278,22 @@ class Depthwise:
     together, with zeros behind the last: ``w_index`` has factor 4 for the channel.
     """
 
-    x: str
+    TEXT: ClassVar = """depthwise
+  x=$x x_extent=$x_extent channel=$channel channels=$channels pixels=$pixels
+  taps=$taps
+  a=$a[$a_index]
+  w=$w[$w_index]
+  $accumulator: $dtype -> {
+$epilogue}"""
+    x: Variable
     x_extent: Dim
-    channel: str
+    channel: Variable
     channels: Dim
-    taps: tuple[tuple[str, int], ...]
-    a: int
-    a_index: Dim
-    w: int
-    w_index: Dim
+    taps: FixedTaps
+    a: BufferNumber
+    a_index: Index
+    w: BufferNumber
+    w_index: Index
     dtype: DType
     accumulator: str
     epilogue: tuple[Statement, ...]
@@ -337,8 +302,7 @@ class Depthwise:
 
 @dataclass(frozen=True, slots=True)
 class DepthwisePlane:
-    """One plane of a depthwise convolution on an image that lies row-major, pixels in lanes; around
-    the image are zeros.
+    """One plane of a depthwise convolution, row-major, pixels in lanes; around it are zeros.
 
     Pairs are (rows, pixels of a row). For every y and x below ``extents``: sum over both taps of
     ``A[a_index] * W[w_index]``, where ``a_index`` is over
@@ -347,20 +311,31 @@ class DepthwisePlane:
     ``epilogue`` as in ``Contraction``, with y and x in scope; x is the vector variable.
     """
 
-    y: str
-    x: str
+    TEXT: ClassVar = """depthwise plane
+  y=$y y_extent=$extents.0 x=$x x_extent=$extents.1 rows_together=$rows_together
+  image=$image
+  strides=$strides
+  dilations=$dilations
+  pads=$pads
+  $taps
+  a=$a[$a_index] over $row, $column
+  w=$w[$w_index]
+  $accumulator: $dtype -> {
+$epilogue}"""
+    y: Variable
+    x: Variable
     extents: tuple[Dim, Dim]
     image: tuple[Dim, Dim]
     strides: tuple[int, int]
     dilations: tuple[int, int]
     pads: tuple[int, int]
-    taps: tuple[tuple[str, int], tuple[str, int]]
-    a: int
-    row: str
-    column: str
-    a_index: Dim
-    w: int
-    w_index: Dim
+    taps: TwoTaps
+    a: BufferNumber
+    row: Variable
+    column: Variable
+    a_index: Index
+    w: BufferNumber
+    w_index: Index
     dtype: DType
     accumulator: str
     epilogue: tuple[Statement, ...]
@@ -378,26 +353,38 @@ class Winograd:
     [block of taps][channel][16]``, or by ``w``, as in a ``Contraction``, if its tile is not finite.
     """
 
-    image: str
+    TEXT: ClassVar = """winograd
+  image=$image images=$images
+  y=$y y_extent=$extents.0 x=$x x_extent=$extents.1
+  kernel=$kernel tile=$tile
+  tile_start=$tile_start tile_block=$tile_block
+  channel=$channel channels=$channels groups=$groups
+  column=$column columns=$columns column_start=$column_start
+  registers=$registers
+  a=$a[$a_index]
+  transformed=$transformed w=$w
+  $accumulator: f32 -> {
+$epilogue}"""
+    image: Variable
     images: Dim
-    y: str
-    x: str
+    y: Variable
+    x: Variable
     extents: tuple[Dim, Dim]
     kernel: tuple[int, int]
     tile: tuple[int, int]
     tile_start: Dim
     tile_block: int
-    channel: str
+    channel: Variable
     channels: int
     groups: int
-    column: str
+    column: Variable
     columns: int
     column_start: Dim
     registers: RegisterTile
-    a: int
-    a_index: Dim
-    transformed: int
-    w: int
+    a: BufferNumber
+    a_index: Index
+    transformed: WholeBuffer
+    w: WholeBuffer
     accumulator: str
     epilogue: tuple[Statement, ...]
 
@@ -413,28 +400,38 @@ class Attention:
     factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or
     None; ``causal`` keeps only keys <= query + ``causal_offset``.
     ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``in_place``: k
-    and v are read where they lie, with factor 1 for depth and value, and not repacked. ``epilogue``
-    stores ``Local(accumulator)`` with query and value symbols in scope; value is the vector
-    variable.
+    and v are read where they lie, with factor 1 for depth and value, not repacked. ``epilogue`` has
+    ``Local(accumulator)``, query and value symbols in scope; value is the vector variable.
     """
 
-    query: str
+    TEXT: ClassVar = """attention
+  query=$query queries=$queries query_start=$query_start query_block=$query_block
+  key=$key keys=$keys depth=$depth depth_extent=$depth_extent
+  value=$value value_extent=$value_extent group=$group
+  q=$q[$q_index]
+  k=$k[$k_index]
+  v=$v[$v_index]
+  scale=$scale mask=$mask
+  causal=$causal causal_offset=$causal_offset nan_to_zero=$nan_to_zero in_place=$in_place
+  $accumulator: f32 -> {
+$epilogue}"""
+    query: Variable
     queries: Dim
     query_start: Dim
     query_block: int
-    key: str
+    key: Variable
     keys: Dim
-    depth: str
+    depth: Variable
     depth_extent: int
-    value: str
+    value: Variable
     value_extent: int
     group: Dim
-    q: int
-    q_index: Dim
-    k: int
-    k_index: Dim
-    v: int
-    v_index: Dim
+    q: BufferNumber
+    q_index: Index
+    k: BufferNumber
+    k_index: Index
+    v: BufferNumber
+    v_index: Index
     scale: float
     mask: Value | None
     causal: bool
@@ -447,8 +444,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """A block of elements some of whose operands are contiguous along the row while the results are
-    along the column.
+    """A block of elements: some operands are contiguous along the row, the results along the column.
 
     For every row in ``[row_start, min(row_start + row_block, rows))`` and column in
     ``[column_start, min(column_start + column_block, columns))``: ``epilogue`` with both symbols in
@@ -457,21 +453,26 @@ class Transpose:
     not lie in the buffers that are read.
     """
 
-    row: str
+    TEXT: ClassVar = """transpose
+  row=$row rows=$rows row_start=$row_start row_block=$row_block
+  column=$column columns=$columns column_start=$column_start column_block=$column_block
+$values  -> {
+$epilogue}"""
+    row: Variable
     rows: Dim
     row_start: Dim
     row_block: int
-    column: str
+    column: Variable
     columns: Dim
     column_start: Dim
     column_block: int
-    values: tuple[tuple[str, int, Dim], ...]
+    values: Moved
     epilogue: tuple[Statement, ...]
 
 
 Block = Contraction | BlockedProduct | Depthwise | DepthwisePlane | Winograd | Attention | Transpose
 """What covers many elements in an order of its own, and runs its ``epilogue`` for each."""
-Statement = Let | LetIndex | Store | For | Reduce | Filter | Require | If | CallExtern | Block
+Statement = Let | Store | Reduce | For | Filter | LetIndex | Require | CallExtern | If | Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,8 +485,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgram:
-    """One kernel: ``body`` for every ``index`` in ``range(extent)``, split over threads in
-    contiguous ranges.
+    """One kernel: ``body`` for every ``index`` in ``range(extent)``, in one range a thread.
 
     ``scalars`` name the symbols that the caller passes (i64, in this order). ``grain``: least units
     worth a thread. ``scratch_bytes``: per thread, may use the scalars.

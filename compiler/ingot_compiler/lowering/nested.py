@@ -7,14 +7,18 @@ place (``substitute_indices``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import repeat
 from operator import attrgetter
-from typing import cast
+from types import NoneType
+from typing import Any, cast, get_args, get_origin
 
 from ingot_compiler.ir.dims import Sum, symbols_of
-from ingot_compiler.lowering.loops import Filter, For, LetIndex, Reduce, Statement, Transpose
+from ingot_compiler.ir.spelling import type_hints, without_none
+from ingot_compiler.lowering.loop_values import Variable
+from ingot_compiler.lowering.loops import Statement
 
 
 def nested(item: object) -> Iterator[object]:
@@ -77,8 +81,8 @@ def free_symbols(body: tuple[Statement, ...]) -> set[str]:
         kind: type = type(item)
         if isinstance(item, Sum):
             used.update(symbols_of(item))
-        elif _may_bind(kind):
-            bound |= _bound_by(item)
+        elif _fields_with(kind, Variable):
+            bound.update(bound_by(item))
     return used - bound
 
 
@@ -87,27 +91,51 @@ def bound_names(body: tuple[Statement, ...]) -> set[str]:
     names: set[str] = set()
     for item in nested(body):
         kind: type = type(item)
-        if _may_bind(kind):
-            names |= _bound_by(item)
+        if _fields_with(kind, Variable):
+            names.update(bound_by(item))
     return names
 
 
+def bound_by(item: object) -> Iterator[str]:
+    """The symbols that a statement gives a value, its body left out."""
+    return of_type(item, Variable)
+
+
+def of_type(item: object, wanted: Any) -> Iterator[Any]:
+    """What a statement and its parts have in fields that are annotated with a type, in their order;
+    its body and values left out."""
+    kind: type = type(item)
+    for name, hint in _fields_with(kind, wanted):
+        yield from _in_field(hint, getattr(item, name), wanted)
+
+
+def _in_field(hint: Any, value: Any, wanted: Any) -> Iterator[Any]:
+    arguments = get_args(hint)
+    if hint == wanted:
+        yield value
+    elif isinstance(hint, type) and is_dataclass(hint):
+        yield from of_type(value, wanted)
+    elif get_origin(hint) is tuple:
+        hints = repeat(arguments[0]) if arguments[-1] is Ellipsis else arguments
+        for inner, part in zip(hints, value, strict=False):
+            yield from _in_field(inner, part, wanted)
+    elif NoneType in arguments and value is not None:
+        yield from _in_field(without_none(hint), value, wanted)
+
+
 @cache
-def _may_bind(kind: type) -> bool:
-    """Whether what is of a type names something; most of a body is values."""
-    binders = (For, Reduce, Filter, LetIndex, Transpose)
-    return "accumulator" in _field_names(kind) or issubclass(kind, binders)
+def _fields_with(kind: type, wanted: Any) -> tuple[tuple[str, Any], ...]:
+    hints: Mapping[str, Any] = type_hints(kind) if is_dataclass(kind) else {}
+    return tuple((name, hint) for name, hint in hints.items() if _has(hint, wanted))
 
 
-def _bound_by(item: object) -> set[str]:
-    if isinstance(item, (For, Reduce)):
-        return {item.variable}
-    if isinstance(item, Filter):
-        return {item.name, item.variable}
-    if isinstance(item, LetIndex):
-        return {item.name}
-    if isinstance(item, Transpose):
-        return {item.row, item.column}
-    values = [getattr(item, name) for name in _field_names(type(item))]
-    names = {value for value in values if isinstance(value, str)}
-    return names | {tap for tap, _ in getattr(item, "taps", ())}
+def _has(hint: Any, wanted: Any) -> bool:
+    """Whether a field may hold what is wanted."""
+    if hint == wanted:
+        return True
+    if isinstance(hint, type) and is_dataclass(hint):
+        return bool(_fields_with(hint, wanted))
+    arguments = get_args(hint)
+    if get_origin(hint) is tuple:
+        return any(_has(each, wanted) for each in arguments)
+    return NoneType in arguments and _has(without_none(hint), wanted)

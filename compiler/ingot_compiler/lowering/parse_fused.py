@@ -8,16 +8,14 @@ beside it.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal as OneOf
 
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.parse_graph import Places, read_graph
-from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_profile, read_type
+from ingot_compiler.ir.parse_graph import read_graph
+from ingot_compiler.ir.read_terms import read_type
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Specialisation
-from ingot_compiler.lowering.parse_fused_steps import read_steps
-from ingot_compiler.lowering.parse_group import read_device
+from ingot_compiler.lowering.print_fused import FUSED, read_steps
 from ingot_compiler.lowering.verify_fused import find_fused_problems
 from ingot_compiler.lowering.verify_fused_buffers import BUFFER, CONSTANT
 
@@ -26,17 +24,16 @@ def parse_fused(text: str, kinds: Collection[str] = ()) -> FusedGraph:
     """The fused graph that ``text`` writes down; ``parse_fused(print_fused(f)) == f``. ``kinds``:
     of kernels, as in ``verify_fused``."""
     reader = Reader("fused", text)
-    places = Places()
     inputs, outputs = _types(reader, "input"), _types(reader, "output")
-    buffers = _buffers(reader, places)
+    buffers = _buffers(reader)
     specialisations: list[Specialisation] = []
     while reader.at("specialisation"):
-        specialisations.append(_specialisation(reader))
-    steps = read_steps(reader, places)
-    constants = _constants(reader, places)
+        specialisations.append(FUSED.read(Specialisation, reader))
+    steps = read_steps(reader, "constant")
+    constants = _constants(reader)
     reader.end()
     fused = FusedGraph(inputs, outputs, buffers, steps, constants, tuple(specialisations))
-    reader.check(find_fused_problems(fused, kinds), places)
+    reader.check(find_fused_problems(fused, kinds), reader.places)
     return fused
 
 
@@ -48,37 +45,19 @@ def _types(reader: Reader, word: str) -> tuple[TensorType, ...]:
     return tuple(found)
 
 
-def _buffers(reader: Reader, places: Places) -> tuple[BufferSpec, ...]:
+def _buffers(reader: Reader) -> tuple[BufferSpec, ...]:
     found: list[BufferSpec] = []
     while reader.at("buffer"):
-        places[BUFFER, len(found)] = reader.token
-        found.append(_buffer(reader, len(found)))
+        reader.places[BUFFER, len(found)] = reader.token
+        reader.expect("buffer", f"b{len(found)}", ":")
+        found.append(FUSED.read(BufferSpec, reader))
     return tuple(found)
 
 
-def _constants(reader: Reader, places: Places) -> tuple[Graph, ...]:
+def _constants(reader: Reader) -> tuple[Graph, ...]:
     found: list[Graph] = []
     while reader.at("constant"):
         path = (CONSTANT, len(found))
-        places[path] = reader.expect("constant", str(len(found)), ":")
-        found.append(read_graph(reader, places, path))
+        reader.places[path] = reader.expect("constant", str(len(found)), ":")
+        found.append(read_graph(reader, reader.places, path))
     return tuple(found)
-
-
-def _buffer(reader: Reader, number: int) -> BufferSpec:
-    reader.expect("buffer", f"b{number}", ":")
-    dtype = read_dtype(reader)
-    reader.expect("x")
-    element_count = read_dim(reader)
-    reader.expect(",")
-    kind: OneOf["input", "output", "workspace", "constant"]
-    kind = reader.choice(("input", "output", "workspace", "constant"))
-    index = reader.integer() if reader.token.kind == "INTEGER" else -1
-    return BufferSpec(kind, dtype, element_count, index, read_device(reader))
-
-
-def _specialisation(reader: Reader) -> Specialisation:
-    reader.expect("specialisation", "from")
-    first_step = reader.integer()
-    reader.expect("where")
-    return Specialisation(first_step, read_profile(reader))

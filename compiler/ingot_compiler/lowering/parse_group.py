@@ -1,7 +1,7 @@
 """Reads the text form of a group of a fused graph.
 
 In: a reader behind the word ``kernel``. Out: the ``Group``; where its nodes stand. Not done here:
-other steps (``parse_fused``), whether the group is well formed (``verify_group``).
+other steps (``print_fused``), whether the group is well formed (``verify_group``).
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.ir.parse_graph import Places, read_node, read_source
-from ingot_compiler.ir.problem import Path
+from ingot_compiler.ir.parse_graph import read_node, read_source
 from ingot_compiler.ir.read_terms import read_dim, read_type
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import TensorType
@@ -19,17 +18,19 @@ from ingot_compiler.lowering.method import read_method
 from ingot_runtime.lazy_dataclass import dataclass
 
 
-def read_group(reader: Reader, places: Places, path: Path) -> Group:
-    """``METHOD of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``; the
-    places of its nodes, which begin with ``path``, are added to ``places``."""
+def read_group(reader: Reader) -> Group:
+    """``METHOD of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``."""
     method = read_method(reader)
     plugin = reader.name("a plug-in") if reader.accept("of") else ""
-    device = read_device(reader)
+    device = 0
+    if reader.accept("on"):
+        reader.expect("device")
+        device = reader.integer()
     anchor = reader.integer() if reader.accept("anchor") else -1
     source = read_source(reader)
     reader.expect("{")
     values = _Values(reader)
-    nodes = values.nodes(places, path)
+    nodes = values.nodes()
     operands, results = values.operands("reads"), values.operands("writes")
     while reader.accept("knows"):
         values.value()
@@ -41,14 +42,6 @@ def read_group(reader: Reader, places: Places, path: Path) -> Group:
     )
 
 
-def read_device(reader: Reader) -> int:
-    """``on device 1``, or nothing: the host."""
-    if not reader.accept("on"):
-        return 0
-    reader.expect("device")
-    return reader.integer()
-
-
 @dataclass(frozen=True, slots=True)
 class _Values:
     """Reads what names the values of a group; remembers their types."""
@@ -56,7 +49,7 @@ class _Values:
     reader: Reader
     types: dict[int, TensorType] = field(default_factory=dict[int, TensorType])
 
-    def nodes(self, places: Places, path: Path) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[Node, ...]:
         """The nodes of a kernel; it has no regions, and its values any numbers."""
         reader, found = self.reader, list[Node]()
 
@@ -68,8 +61,8 @@ class _Values:
             raise reader.fail("expected a node without regions, got one")
 
         while reader.token.kind == "VALUE" or reader.ahead() == "(":
-            at = (*path, len(found))
-            found.append(read_node(reader, places, at, reader.value, define, region))
+            at = (*reader.path, len(found))
+            found.append(read_node(reader, reader.places, at, reader.value, define, region))
         return tuple(found)
 
     def operands(self, word: str) -> tuple[Operand, ...]:

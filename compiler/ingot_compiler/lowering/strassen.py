@@ -1,8 +1,8 @@
 """A contraction by Strassen's algorithm: seven products of halves in the place of eight.
 
-In: numbers. Out: ``StrassenTile``, a part of a ``Contraction``, and ``StrassenShape``, which a
-``Method`` has. Not done here: the contraction (``loops``), when it is chosen (a back end), code
-(``backends.host.emit.kernels.strassen``).
+In: numbers. Out: which products there are, and of what results are sums; ``StrassenShape``, which a
+``Method`` has. Not done here: the tile of a contraction (``loop_parts``), when it is chosen (a back
+end), code (``backends.host.emit.kernels.strassen``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.ranges import least_above_zero
+from ingot_compiler.lowering.loop_parts import StrassenTile
 from ingot_runtime.lazy_dataclass import dataclass
 
 Side = tuple[tuple[int, int], ...]
@@ -34,16 +35,6 @@ RESULTS: tuple[Side, ...] = (
     ((0, 1), (1, -1), (2, 1), (5, 1)),
 )
 """Each block of the result as a sum of products: (product, sign), added in this order."""
-
-
-@dataclass(frozen=True, slots=True)
-class StrassenTile:
-    """A tile has two times ``vectors`` vectors of columns beside each other, whose halves are the
-    blocks of B, as those of its rows are of A. Of the depth each block takes ``depth`` at a time:
-    so many products are a chain from 0, and the sums of chains are added in their order."""
-
-    vectors: int
-    depth: int
 
 
 @dataclass(frozen=True, slots=True)

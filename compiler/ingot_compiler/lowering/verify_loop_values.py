@@ -14,7 +14,7 @@ from ingot_compiler.ir.problem import Problem
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.interpret_scalars import BINARY, UNARY
 from ingot_compiler.lowering.loop_scope import LoopScope
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
     Compare,
     Constant,

@@ -20,9 +20,10 @@ from ingot_compiler.ir.dims import Dim, dim_mod, format_dim, is_symbol_name, sub
 from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loop_blocks import BlockParts, block_parts, lies_along_depth
+from ingot_compiler.lowering.loop_parts import PackedPanels, SplitFactors, StrassenTile, Team
 from ingot_compiler.lowering.loop_scope import LoopScope
+from ingot_compiler.lowering.loop_values import Address
 from ingot_compiler.lowering.loops import (
-    Address,
     Block,
     CallExtern,
     Contraction,
@@ -32,15 +33,12 @@ from ingot_compiler.lowering.loops import (
     Let,
     LetIndex,
     LoopProgram,
-    PackedPanels,
     Reduce,
     Require,
     Statement,
     Store,
 )
-from ingot_compiler.lowering.split_factors import SplitFactors
-from ingot_compiler.lowering.strassen import StrassenTile
-from ingot_compiler.lowering.team import Team
+from ingot_compiler.lowering.nested import bound_by, of_type
 from ingot_compiler.lowering.verify_loop_values import (
     EXTERN_NUMBERS,
     INTEGERS,
@@ -214,7 +212,7 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from _factors(scope, block)
         if block.team and len(scope.path) > 1:
             yield scope.problem(name, "no statement around it", "one", "teams, who wait together")
-    yield from _ranges(scope, name, parts)
+    yield from _ranges(scope, name, block, parts)
     if isinstance(block, Contraction) and block.b_panels:
         yield from _panels(scope, block, block.b_panels)
     if isinstance(block, Contraction) and lies_along_depth(block):
@@ -234,10 +232,10 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
     yield from _body(replace(parts.inside.named(*parts.made), vector=True), block.epilogue)
 
 
-def _ranges(scope: LoopScope, name: str, parts: BlockParts) -> Iterator[Problem]:
+def _ranges(scope: LoopScope, name: str, block: Block, parts: BlockParts) -> Iterator[Problem]:
     """Names that a block binds, and the sizes that it states."""
-    yield from scope.fresh(name, parts.symbols)
-    yield from scope.sizes(name, *parts.sizes)
+    yield from scope.fresh(name, tuple(bound_by(block)))
+    yield from scope.sizes(name, *of_type(block, Dim))
     for what, number in parts.limits:
         if number < 1:
             yield scope.problem(name, "at least 1", str(number), f"{what} of a block")

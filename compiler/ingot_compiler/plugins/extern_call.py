@@ -18,7 +18,8 @@ from ingot_compiler.lowering.group_steps import (
     LoweredGroup,
 )
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loops import Address, Buffer, CallExtern, Constant, FromIndex
+from ingot_compiler.lowering.loop_values import Address, Constant, FromIndex
+from ingot_compiler.lowering.loops import Buffer, CallExtern
 
 
 def extern_call(

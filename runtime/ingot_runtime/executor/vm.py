@@ -12,18 +12,17 @@ from time import perf_counter
 from ..errors import FormatError
 from ..format import abi
 from ..format.dtypes import DTYPE_SIZES_BYTES
-from ..format.program import OPCODES, Program
+from ..format.evaluate import Evaluator, element
+from ..format.program import constants_of
 from ..format.program_decode import decode_program
 from ..format.source import weights_sizes_bytes
 from ..loader.image import LAUNCH
 from .grow import Grow
 from .loaded import Loaded
-from .vm_values import NUMBERS, element, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from .attached import Attached
 
@@ -80,20 +79,20 @@ class Step:
         self.started_seconds, self.seconds = started, ended - started
 
 
-class Vm:
+class Vm(Evaluator):
     """``main(call)`` does what the image's `main` does."""
 
     __slots__ = (
         "_attached", "_buffers", "_call", "_constants", "_done", "_grow", "_launch_native",
-        "_loaded", "_names", "_program", "_queued", "_registers", "_scratch_needed", "_steps",
-        "_workspace_needed", "observer",
+        "_loaded", "_names", "_queued", "observer",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
         """Decode the program; ``FormatError`` where an index in it does not exist."""
         plan, where = loaded.plan, f"section program {loaded.variant_index}"
         weights_bytes = weights_sizes_bytes(loaded.source, plan)
-        self._program = decode_program(loaded.program, plan, loaded.variant, weights_bytes, where)
+        program = decode_program(loaded.program, plan, loaded.variant, weights_bytes, where)
+        super().__init__(program, len(plan.devices))
         self._loaded = loaded
         self._grow = grow
         self._attached = attached
@@ -105,11 +104,7 @@ class Vm:
         self._queued: list[tuple[Step, Callable[[], tuple[float, float]]]] = []
         if attached is not None:
             attached.measure()
-        self._constants = _single_constants(self._program)
-        # By opcode; None: arithmetic. Functions: bound methods would hold this object in a cycle.
-        self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
-            getattr(Vm, f"_{name}", None) for name, *_ in OPCODES
-        )
+        self._constants = constants_of(program)
 
     def trace(self) -> list[tuple[int, str, float]]:
         """Return (launch ordinal, kernel symbol, seconds) of the last run."""
@@ -143,14 +138,14 @@ class Vm:
     def main(self, call: int) -> int:
         """Run the program on the call struct at address `call`."""
         self._call = call
-        self._registers = list(self._constants)
-        self._buffers: list[tuple[int, int]] = [(0, 0)] * self._program.buffer_count
-        self._scratch_needed = 0
-        self._workspace_needed = [0] * len(self._loaded.plan.devices)
+        self.registers = [self._constants.get(each, 0) for each in range(len(self.registers))]
+        self._buffers: list[tuple[int, int]] = [(0, 0)] * self.program.buffer_count
+        self.scratch_bytes = 0
+        self.workspace_bytes = [0] * len(self._loaded.plan.devices)
         self._done, self._queued, at = [], [], 0
         try:
             while True:
-                after = self._step(at)
+                after = self.step(at)
                 if after <= at:
                     self._look()
                 at = after
@@ -165,16 +160,6 @@ class Vm:
         watch.look()
         if watch.is_set:
             raise Stop(abi.RC_CANCELLED)
-
-    def _step(self, at: int) -> int:
-        """Run instruction `at`; return the next one's index."""
-        opcode, operands = self._program.instructions[at]
-        step = self._steps[opcode]
-        if step is None:
-            self._arithmetic(opcode, operands)
-            return at + 1
-        target = step(self, *operands)
-        return at + 1 if target is None else target
 
     def _write_error(self, text: str) -> None:
         data = text.encode()[: self._field("error_cap")]
@@ -200,55 +185,33 @@ class Vm:
 
     # One method per opcode; a returned number is the next instruction.
 
-    def _arithmetic(self, opcode: int, operands: "tuple[Any, ...]") -> None:
-        register, left, right = (int(operand) for operand in operands)
-        values = self._registers
-        values[register] = wrap(NUMBERS[OPCODES[opcode][0]](values[left], values[right]))
-
-    def _return(self) -> None:
+    def _return(self) -> int:
         raise Stop(abi.RC_OK)
 
-    def _const(self, register: int, value: int) -> None:
-        self._registers[register] = value
+    def refuse(self, message: int) -> int:
+        """End the run with a text of the program."""
+        raise Stop(abi.RC_BAD_INPUT, self.program.messages[message])
 
     def _input_dim(self, register: int, tensor: int, axis: int) -> None:
         _, shape, _ = self._tensor("inputs", tensor)
-        self._registers[register] = ctypes.c_int64.from_address(shape + 8 * axis).value
-
-    def _assert(self, register: int, message: int) -> None:
-        if not self._registers[register]:
-            raise Stop(abi.RC_BAD_INPUT, self._program.messages[message])
-
-    def _jump(self, label: int) -> int:
-        return label
-
-    def _branch(self, register: int, taken: int, other: int) -> int:
-        return taken if self._registers[register] else other
-
-    def _workspace_bytes(self, device: int, register: int) -> None:
-        needed = self._registers[register] & 0xFFFFFFFFFFFFFFFF
-        self._workspace_needed[device] = max(self._workspace_needed[device], needed)
-
-    def _scratch_bytes(self, register: int) -> None:
-        needed = self._registers[register] & 0xFFFFFFFFFFFFFFFF
-        self._scratch_needed = max(self._scratch_needed, needed)
+        self.registers[register] = ctypes.c_int64.from_address(shape + 8 * axis).value
 
     def _output_dim(self, tensor: int, axis: int, register: int) -> None:
         _, shape, _ = self._tensor("outputs", tensor)
-        ctypes.c_int64.from_address(shape + 8 * axis).value = self._registers[register]
+        ctypes.c_int64.from_address(shape + 8 * axis).value = self.registers[register]
 
     def _begin(self) -> None:
         sizes = self._field("workspace_bytes")
         if self._field("flags") & abi.FLAG_SIZES_ONLY:
-            self._set_field("scratch_stride", self._scratch_needed)
-            for device, needed in enumerate(self._workspace_needed):
+            self._set_field("scratch_stride", self.scratch_bytes)
+            for device, needed in enumerate(self.workspace_bytes):
                 self._word(sizes + 8 * device).value = needed
             raise Stop(abi.RC_OK)
         short = any(
             needed > self._word(sizes + 8 * device).value
-            for device, needed in enumerate(self._workspace_needed)
+            for device, needed in enumerate(self.workspace_bytes)
         )
-        if short or self._scratch_needed > self._field("scratch_stride"):
+        if short or self.scratch_bytes > self._field("scratch_stride"):
             raise Stop(abi.RC_BAD_INPUT, _TEXT_SIZES)
 
     def _buffer_input(self, buffer: int, tensor: int) -> None:
@@ -274,19 +237,19 @@ class Vm:
     def _held_bytes(self, register: int, given: int, made: int) -> None:
         held, _, _ = self._tensor("inputs", given)
         data, _, size_bytes = self._tensor("outputs", made)
-        self._registers[register] = size_bytes if held == data else 0
+        self.registers[register] = size_bytes if held == data else 0
 
     def _buffer_workspace(
         self, buffer: int, device: int, offset_register: int, size_register: int
     ) -> None:
-        offset, size_bytes = self._registers[offset_register], self._registers[size_register]
+        offset, size_bytes = self.registers[offset_register], self.registers[size_register]
         room = self._word(self._field("workspace_bytes") + 8 * device).value
         self._require_inside(offset, size_bytes, room, "workspace")
         base = self._word(self._field("workspaces") + 8 * device).value
         self._buffers[buffer] = (base + offset, size_bytes)
 
     def _buffer_grow(self, buffer: int, device: int, size_register: int) -> None:
-        size_bytes = self._registers[size_register]
+        size_bytes = self.registers[size_register]
         address = self._grow.allocate(device, size_bytes & 0xFFFFFFFFFFFFFFFF)
         if not address:
             raise Stop(abi.RC_LIMIT, "no memory for a result whose size depends on data")
@@ -303,9 +266,9 @@ class Vm:
         grain: int,
         messages: tuple[int, ...] = (),
     ) -> None:
-        extent = self._registers[extent_register]
+        extent = self.registers[extent_register]
         addresses = [self._buffers[buffer][0] for buffer in buffers]
-        values = [self._registers[scalar] for scalar in scalars]
+        values = [self.registers[scalar] for scalar in scalars]
         attached = self._attached
         start = perf_counter()
         if attached is None or self._loaded.plan.devices[device].kind == "host":
@@ -319,7 +282,7 @@ class Vm:
         if times is not None:
             self._queued.append((done, times))
         if 0 <= code - abi.RC_REQUIREMENT < len(messages):
-            text: str = self._program.messages[messages[code - abi.RC_REQUIREMENT]]
+            text: str = self.program.messages[messages[code - abi.RC_REQUIREMENT]]
             raise Stop(abi.RC_BAD_INPUT, text)
         if code:
             raise Stop(code)
@@ -365,7 +328,7 @@ class Vm:
         size_register: int,
         part: int = 0,
     ) -> None:
-        size_bytes = self._registers[size_register]
+        size_bytes = self.registers[size_register]
         for buffer in (target, source):
             self._require_inside(0, size_bytes, self._buffers[buffer][1], "copy")
         to, from_ = self._buffers[target][0], self._buffers[source][0]
@@ -389,7 +352,7 @@ class Vm:
         if self._attached is None:
             return
         to, from_ = self._buffers[target][0], self._buffers[source][0]
-        size_bytes = self._registers[size_register] | abi.COPY_ENDS
+        size_bytes = self.registers[size_register] | abi.COPY_ENDS
         times = self._attached.copy(target_device, source_device, to, from_, size_bytes)
         if times is not None:
             begun = [step for step in self._done if step.buffers == (source, target)]
@@ -399,13 +362,13 @@ class Vm:
     def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
         size_bytes = DTYPE_SIZES_BYTES[dtype]
         address, room = self._buffers[buffer]
-        offset = self._registers[index_register] * size_bytes
+        offset = self.registers[index_register] * size_bytes
         self._require_inside(offset, size_bytes, room, "read")
-        self._registers[register] = element(ctypes.string_at(address + offset, size_bytes), dtype)
+        self.registers[register] = element(ctypes.string_at(address + offset, size_bytes), dtype)
 
     def _output_buffer(self, tensor: int, buffer: int, size_register: int) -> None:
         at = self._field("outputs") + tensor * abi.TENSOR.size_bytes
-        size_bytes = self._registers[size_register]
+        size_bytes = self.registers[size_register]
         address, room = self._buffers[buffer]
         self._require_inside(0, size_bytes, room, "output")
         self._word(at + abi.TENSOR.offsets["data"]).value = address
@@ -416,18 +379,3 @@ class Vm:
             where = f"section program {self._loaded.variant_index}"
             why = f"{size_bytes} bytes at {offset} of {room}"
             raise FormatError(f"{what} leaves its memory", where, why)
-
-
-def _single_constants(program: Program) -> tuple[int, ...]:
-    """Return what registers hold at the start: the value of the one ``const`` that assigns them."""
-    writes = [0] * program.register_count
-    values = [0] * program.register_count
-    for opcode, operands in program.instructions:
-        name, kinds, *_ = OPCODES[opcode]
-        if kinds.startswith("r") and name not in ("assert", "branch", "scratch_bytes"):
-            register, value = operands[:2]
-            assert isinstance(register, int)
-            writes[register] += 1
-            values[register] = value if name == "const" and isinstance(value, int) else 0
-    pairs = zip(values, writes, strict=True)
-    return tuple(value if written == 1 else 0 for value, written in pairs)

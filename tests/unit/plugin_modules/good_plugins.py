@@ -13,7 +13,8 @@ from ingot_compiler.backends.host.lower_group import lower_group
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.loops import Apply, For, Let, LoopProgram, Statement
+from ingot_compiler.lowering.loop_values import Apply
+from ingot_compiler.lowering.loops import For, Let, LoopProgram, Statement
 from ingot_compiler.lowering.method import Method
 from ingot_compiler.plugins.claim import Offer, OpClaim
 from ingot_compiler.plugins.compile_c import compile_c, image_object

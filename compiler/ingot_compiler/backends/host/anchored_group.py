@@ -9,7 +9,8 @@ from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.loops import Apply, Load, Local, Statement, Store, Value
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Statement, Store
 from ingot_compiler.lowering.space import Space
 
 ACCUMULATOR = "acc"

@@ -12,7 +12,8 @@ from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mod, dim_mul,
 from ingot_compiler.lowering.fused import Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loops import Apply, Attention, Constant, Local, LoopProgram, Value
+from ingot_compiler.lowering.loop_values import Apply, Constant, Local, Value
+from ingot_compiler.lowering.loops import Attention, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
 
 _MASK = 3  # operand of attention

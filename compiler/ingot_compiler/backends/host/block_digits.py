@@ -23,19 +23,8 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.launches_in_turn import workspace_number
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops import For, Let, LoopProgram, Reduce, Statement, Store
 from ingot_compiler.lowering.views import dense_view, flat_offset
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -73,7 +62,7 @@ class BlockDigits:
 
     @property
     def operands(self) -> tuple[Operand, Operand, Operand]:
-        """Digits, steps and sums (``lowering.digits``)."""
+        """Digits, steps and sums (``lowering.loop_parts``)."""
         blocks = dim_mul(self.rows, self.blocks)
         kinds: tuple[tuple[DType, Dim], ...] = (
             ("i8", dim_mul(blocks, self.count * self.block)),

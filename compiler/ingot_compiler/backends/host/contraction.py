@@ -41,16 +41,10 @@ from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Contraction,
-    LoopProgram,
-    PackedPanels,
-    RegisterTile,
-)
+from ingot_compiler.lowering.loop_parts import PackedPanels, RegisterTile, SplitFactors, Team
+from ingot_compiler.lowering.loops import Contraction, LoopProgram
 from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.split_factors import SplitFactors
 from ingot_compiler.lowering.strassen import StrassenShape
-from ingot_compiler.lowering.team import Team
 from ingot_runtime.lazy_dataclass import dataclass
 
 # A B that stays in L2 beside the rows: iterate rows outside, panels inside.

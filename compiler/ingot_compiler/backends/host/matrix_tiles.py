@@ -13,7 +13,7 @@ from ingot_compiler.backends.host.tiles import factors_together
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
 
 TILE_ROWS = 16
 TILE_ROW_BYTES = 64

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Operand
-from ingot_compiler.lowering.loops import Apply, Constant, Value
+from ingot_compiler.lowering.loop_values import Apply, Constant, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
 _STEPS = 255

@@ -21,18 +21,9 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Contraction,
-    For,
-    Load,
-    Local,
-    PackedPanels,
-    RegisterTile,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_parts import PackedPanels, RegisterTile
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops import Contraction, For, Statement, Store
 from ingot_compiler.lowering.space import ceil_div, point, round_up
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Apply, Constant, Value
+from ingot_compiler.lowering.loop_values import Apply, Constant, Value
 
 
 class RecurrentMath:

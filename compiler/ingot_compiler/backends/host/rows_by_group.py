@@ -17,18 +17,8 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.launches_in_turn import workspace_number
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    LetIndex,
-    Load,
-    LoopProgram,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Value
+from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Statement, Store
 from ingot_compiler.lowering.views import dense_view
 from ingot_runtime.lazy_dataclass import dataclass
 

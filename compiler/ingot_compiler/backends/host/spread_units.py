@@ -24,16 +24,8 @@ from ingot_compiler.ir.dims import (
     symbols_of,
 )
 from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.loops import (
-    Depthwise,
-    For,
-    If,
-    Let,
-    LetIndex,
-    Load,
-    LoopProgram,
-    Statement,
-)
+from ingot_compiler.lowering.loop_values import Load
+from ingot_compiler.lowering.loops import Depthwise, For, If, Let, LetIndex, LoopProgram, Statement
 from ingot_compiler.lowering.nested import nested
 from ingot_compiler.lowering.space import ceil_div
 from ingot_compiler.lowering.substitute_indices import substitute_indices

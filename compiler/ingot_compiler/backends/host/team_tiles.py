@@ -15,7 +15,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
 
 _ROWS_MIN = 8  # with fewer, most threads of a team would have none
 _COLUMNS_MIN = 16

@@ -15,7 +15,7 @@ from functools import cache
 from ingot_compiler.ir.dims import Dim, dim_mod
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
 
 BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
 MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants

@@ -17,7 +17,8 @@ from functools import cache
 from ingot_compiler.backends.host.tiles import cycles_of_step, panel_columns
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import RegisterTile, Winograd
+from ingot_compiler.lowering.loop_parts import RegisterTile
+from ingot_compiler.lowering.loops import Winograd
 from ingot_compiler.lowering.space import ceil_div
 from ingot_compiler.lowering.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass

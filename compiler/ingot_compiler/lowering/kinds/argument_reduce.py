@@ -14,17 +14,8 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    FromIndex,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops import LoopProgram, Reduce, Store
 
 _LAST = (1 << 63) - 1
 

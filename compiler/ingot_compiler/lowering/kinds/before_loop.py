@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.dims import Sum, symbols_of
-from ingot_compiler.lowering.loops import Let, LetIndex, Load, Local, Statement
+from ingot_compiler.lowering.loop_values import Load, Local
+from ingot_compiler.lowering.loops import Let, LetIndex, Statement
 from ingot_compiler.lowering.nested import nested
 
 

@@ -19,16 +19,8 @@ from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_c
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Compare,
-    Constant,
-    For,
-    Local,
-    LoopProgram,
-    Reduce,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, Local, Value
+from ingot_compiler.lowering.loops import For, LoopProgram, Reduce
 from ingot_compiler.lowering.space import Space, point
 from ingot_compiler.lowering.views import Shape
 

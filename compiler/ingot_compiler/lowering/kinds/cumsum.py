@@ -12,18 +12,8 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops import For, Let, LoopProgram, Statement, Store
 
 _TOGETHER = 8  # elements of a line from one look at what is stored to the next
 _NARROW = 32  # lines that lie together up to which a look takes longer than so many rows at once

@@ -12,14 +12,8 @@ from ingot_compiler.lowering.guards import all_of, is_within
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    If,
-    LoopProgram,
-    Store,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant
+from ingot_compiler.lowering.loops import For, If, LoopProgram, Store
 from ingot_compiler.lowering.views import flat_index
 
 

@@ -15,20 +15,8 @@ from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    Filter,
-    For,
-    FromIndex,
-    If,
-    LetIndex,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Store,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local
+from ingot_compiler.lowering.loops import Filter, For, If, LetIndex, LoopProgram, Reduce, Store
 from ingot_compiler.lowering.space import ceil_div, point
 
 WORKSPACES = [TensorType("i64", (1,))]

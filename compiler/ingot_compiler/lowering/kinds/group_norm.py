@@ -19,19 +19,8 @@ from ingot_compiler.lowering.kinds.group_norm_lanes import (
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops import For, Let, LoopProgram, Reduce, Statement
 from ingot_compiler.lowering.space import Run, Space
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -29,19 +29,8 @@ from ingot_compiler.lowering.fused import Group, Operand, View
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    Let,
-    Load,
-    Local,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops import For, Let, Reduce, Statement, Store
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 

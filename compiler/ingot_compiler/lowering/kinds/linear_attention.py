@@ -22,19 +22,8 @@ from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops import For, Let, LoopProgram, Reduce, Statement, Store
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 

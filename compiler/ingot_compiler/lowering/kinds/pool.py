@@ -32,17 +32,8 @@ from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_f
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.kinds.split_pool import split_pool
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Compare,
-    For,
-    FromIndex,
-    If,
-    Local,
-    LoopProgram,
-    Statement,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, FromIndex, Local, Value
+from ingot_compiler.lowering.loops import For, If, LoopProgram, Statement
 from ingot_compiler.lowering.space import Space, point
 from ingot_compiler.lowering.substitute_indices import substitute_indices
 from ingot_compiler.lowering.views import Shape

@@ -36,21 +36,16 @@ from ingot_compiler.lowering.kinds.pool_window import (
 )
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
-    Buffer,
     Compare,
     Constant,
-    For,
     FromIndex,
-    If,
     Load,
     Local,
-    Reduce,
-    Statement,
-    Store,
     Value,
 )
+from ingot_compiler.lowering.loops import Buffer, For, If, Reduce, Statement, Store
 from ingot_compiler.lowering.space import Run, Space, ceil_div, point, round_up
 from ingot_runtime.lazy_dataclass import dataclass
 

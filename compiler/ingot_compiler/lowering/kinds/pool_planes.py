@@ -24,16 +24,8 @@ from ingot_compiler.lowering.kinds.image_rows import COLUMN
 from ingot_compiler.lowering.kinds.pool_window import average_count, clipped_windows, whole_window
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    Local,
-    Reduce,
-    Statement,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Local, Value
+from ingot_compiler.lowering.loops import For, Reduce, Statement
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import Shape
 

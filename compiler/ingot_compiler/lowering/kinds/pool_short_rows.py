@@ -25,17 +25,8 @@ from ingot_compiler.lowering.kinds.pool_window import (
 )
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    Let,
-    Local,
-    Reduce,
-    Statement,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Local, Value
+from ingot_compiler.lowering.loops import For, Let, Reduce, Statement
 from ingot_compiler.lowering.space import Run, Space, point
 from ingot_compiler.lowering.views import Shape
 

@@ -19,10 +19,8 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.row_sort import DIGITS, ROW, DigitCounts, KeyPairs, RowSort
-from ingot_compiler.lowering.loops import (
-    LoopProgram,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Value
+from ingot_compiler.lowering.loops import LoopProgram
 
 
 def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:

@@ -17,7 +17,8 @@ from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
 from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
-from ingot_compiler.lowering.loops import For, FromIndex, Load, LoopProgram, Statement, Store, Value
+from ingot_compiler.lowering.loop_values import FromIndex, Load, Value
+from ingot_compiler.lowering.loops import For, LoopProgram, Statement, Store
 
 
 def lower_rank_rows(group: Group, target: KernelTarget) -> LoopProgram:

@@ -13,19 +13,8 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim, dim_min, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    Let,
-    LetIndex,
-    Local,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Local, Value
+from ingot_compiler.lowering.loops import For, Let, LetIndex, Reduce, Statement, Store
 from ingot_compiler.lowering.space import ceil_div
 
 RANKED_MAX = 192

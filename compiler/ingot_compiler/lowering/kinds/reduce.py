@@ -31,7 +31,8 @@ from ingot_compiler.lowering.kinds.split_reduce import (
     lower_split,
     may_split,
 )
-from ingot_compiler.lowering.loops import Local, LoopProgram, Reduce, Statement, Value
+from ingot_compiler.lowering.loop_values import Local, Value
+from ingot_compiler.lowering.loops import LoopProgram, Reduce, Statement
 from ingot_compiler.lowering.space import Run, Space
 
 

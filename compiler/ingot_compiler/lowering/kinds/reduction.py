@@ -15,7 +15,8 @@ from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loops import Apply, For, FromIndex, Statement, Value
+from ingot_compiler.lowering.loop_values import Apply, FromIndex, Value
+from ingot_compiler.lowering.loops import For, Statement
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import storage_order
 from ingot_runtime.lazy_dataclass import dataclass

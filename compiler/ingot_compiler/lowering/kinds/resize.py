@@ -24,16 +24,8 @@ from ingot_compiler.lowering.kinds.resize_axis import ResizeAxis, resize_axis, t
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope
 from ingot_compiler.lowering.kinds.resize_whole import whole_step
 from ingot_compiler.lowering.kinds.split_resize import split_resize
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Local, Value
+from ingot_compiler.lowering.loops import For, LoopProgram, Reduce, Statement
 from ingot_compiler.lowering.space import Run, Space, ceil_div, point
 from ingot_compiler.lowering.views import storage_order
 from ingot_runtime.lazy_dataclass import dataclass

@@ -16,7 +16,7 @@ from ingot_compiler.ir.simplest_fraction import F64_BITS, simplest_fraction
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.loops import COMPARISONS, Apply, Constant, FromIndex, Value
+from ingot_compiler.lowering.loop_values import COMPARISONS, Apply, Constant, FromIndex, Value
 from ingot_compiler.lowering.space import point
 from ingot_runtime.lazy_dataclass import dataclass
 

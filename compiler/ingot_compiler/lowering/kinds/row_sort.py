@@ -14,23 +14,16 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.kinds.key_range import KeyRange
 from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, RANKED_WHOLE_MAX, rank_each
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
     Compare,
     Constant,
-    Filter,
-    For,
     FromIndex,
-    If,
-    Let,
-    LetIndex,
     Load,
     Local,
-    Reduce,
-    Statement,
-    Store,
     Value,
 )
+from ingot_compiler.lowering.loops import Filter, For, If, Let, LetIndex, Reduce, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 DIGITS = 256

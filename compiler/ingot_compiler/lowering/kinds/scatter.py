@@ -15,7 +15,8 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Apply, For, Load, LoopProgram, Store, Value
+from ingot_compiler.lowering.loop_values import Apply, Load, Value
+from ingot_compiler.lowering.loops import For, LoopProgram, Store
 from ingot_compiler.lowering.ops.gather import wrapped_index
 from ingot_compiler.lowering.space import Run, Space, point
 

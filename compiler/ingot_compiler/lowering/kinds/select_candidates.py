@@ -24,23 +24,25 @@ from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
 from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
     Compare,
     Constant,
+    FromIndex,
+    Load,
+    Local,
+    Value,
+)
+from ingot_compiler.lowering.loops import (
     Filter,
     For,
-    FromIndex,
     If,
     Let,
     LetIndex,
-    Load,
-    Local,
     LoopProgram,
     Reduce,
     Statement,
     Store,
-    Value,
 )
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass

@@ -19,21 +19,8 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Compare,
-    For,
-    FromIndex,
-    If,
-    Let,
-    Load,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops import For, If, Let, LoopProgram, Reduce, Statement, Store
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 

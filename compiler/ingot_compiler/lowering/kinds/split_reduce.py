@@ -33,7 +33,8 @@ from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import LANE, Reduction, in_lanes, store_total
-from ingot_compiler.lowering.loops import Load, Local, LoopProgram, Reduce, Store
+from ingot_compiler.lowering.loop_values import Load, Local
+from ingot_compiler.lowering.loops import LoopProgram, Reduce, Store
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import lies_as_one
 

@@ -19,23 +19,25 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.overlapping_box import SHARED, Box
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.row_sort import DIGITS, ROW, DigitCounts, KeyPairs, RowSort
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Apply,
     Compare,
     Constant,
+    FromIndex,
+    Load,
+    Local,
+    Value,
+)
+from ingot_compiler.lowering.loops import (
     Filter,
     For,
-    FromIndex,
     If,
     Let,
     LetIndex,
-    Load,
-    Local,
     LoopProgram,
     Reduce,
     Statement,
     Store,
-    Value,
 )
 from ingot_compiler.lowering.space import point
 from ingot_runtime.lazy_dataclass import dataclass

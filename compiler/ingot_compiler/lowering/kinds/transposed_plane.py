@@ -14,7 +14,8 @@ from ingot_compiler.lowering.fused import Group, Operand, View
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
-from ingot_compiler.lowering.loops import Local, LoopProgram, Transpose, Value
+from ingot_compiler.lowering.loop_values import Local, Value
+from ingot_compiler.lowering.loops import LoopProgram, Transpose
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape, broadcast_view, storage_order
 from ingot_runtime.lazy_dataclass import dataclass

@@ -22,18 +22,8 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Compare,
-    For,
-    FromIndex,
-    If,
-    LetIndex,
-    Load,
-    LoopProgram,
-    Statement,
-    Store,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, FromIndex, Load
+from ingot_compiler.lowering.loops import For, If, LetIndex, LoopProgram, Statement, Store
 from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 

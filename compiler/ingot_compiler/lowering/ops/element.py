@@ -15,7 +15,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Operand, View
 from ingot_compiler.lowering.index_range import Extents
-from ingot_compiler.lowering.loops import Apply, Load, Local, Value
+from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
 from ingot_compiler.lowering.space import Space
 
 

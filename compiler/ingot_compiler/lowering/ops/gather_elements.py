@@ -10,7 +10,7 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.loops import Load, Value
+from ingot_compiler.lowering.loop_values import Load, Value
 from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.ops.gather import wrapped_index
 from ingot_compiler.lowering.space import Space, point

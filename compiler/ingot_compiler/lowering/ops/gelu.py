@@ -6,7 +6,7 @@ In: a node. Out: its element. Not done here: the arithmetic (``backends/host/emi
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.loops import Value
+from ingot_compiler.lowering.loop_values import Value
 from ingot_compiler.lowering.ops.element import ElementScope, apply_rule
 from ingot_compiler.lowering.space import Space
 

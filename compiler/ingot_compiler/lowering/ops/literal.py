@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.interpret_scalars import cast
-from ingot_compiler.lowering.loops import Constant, Value
+from ingot_compiler.lowering.loop_values import Constant, Value
 from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 

@@ -12,7 +12,7 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import View
 from ingot_compiler.lowering.guards import all_of, clamped, is_within
 from ingot_compiler.lowering.index_range import Extents, index_range, stays_within
-from ingot_compiler.lowering.loops import Apply, Value
+from ingot_compiler.lowering.loop_values import Apply, Value
 from ingot_compiler.lowering.ops.element import PICKED, ElementScope
 from ingot_compiler.lowering.space import Space, point
 

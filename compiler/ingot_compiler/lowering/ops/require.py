@@ -7,7 +7,7 @@ kernels stay equal).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.loops import Value
+from ingot_compiler.lowering.loop_values import Value
 from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 

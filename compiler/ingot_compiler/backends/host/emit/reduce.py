@@ -27,7 +27,8 @@ from ingot_compiler.backends.host.emit.statement import emit_open
 from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.loops import Apply, Let, Reduce, Value
+from ingot_compiler.lowering.loop_values import Apply, Value
+from ingot_compiler.lowering.loops import Let, Reduce
 
 _CHEAP = frozenset((
     "add", "sub", "mul", "neg", "abs", "max", "min", "relu", "select", "cast",

@@ -14,17 +14,8 @@ from ingot_compiler.backends.host.emit.memory import emit_store
 from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.llvm_value import constant
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    If,
-    Let,
-    LetIndex,
-    Require,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, Value
+from ingot_compiler.lowering.loops import If, Let, LetIndex, Require, Statement, Store
 from ingot_runtime.format import abi
 
 

@@ -14,19 +14,8 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Constant,
-    For,
-    FromIndex,
-    Let,
-    Load,
-    Local,
-    Reduce,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops import For, Let, Reduce, Statement, Store
 
 _ROUNDS_ONCE = frozenset(op for op, core in OPS_BY_NAME.items() if Trait.EXACT in core.traits)
 

@@ -22,7 +22,15 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loop_values import (
+    Apply,
+    Compare,
+    Constant,
+    FromIndex,
+    Load,
+    Local,
+    Value,
+)
 
 _PREDICATES = {"less": "slt", "less_equal": "sle", "equal": "eq"}
 

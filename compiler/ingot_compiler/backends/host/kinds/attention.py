@@ -30,7 +30,8 @@ from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loops import Attention, Local, LoopProgram
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import Attention, LoopProgram
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import Shape
 

@@ -23,21 +23,8 @@ from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loops import (
-    Apply,
-    Compare,
-    Constant,
-    For,
-    FromIndex,
-    If,
-    Let,
-    LetIndex,
-    Local,
-    LoopProgram,
-    Reduce,
-    Statement,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, FromIndex, Local, Value
+from ingot_compiler.lowering.loops import For, If, Let, LetIndex, LoopProgram, Reduce, Statement
 
 _FEW_ROWS = 2  # rows of a tile
 _FEW_ROWS_MAX = 4  # where a batch of so many is few

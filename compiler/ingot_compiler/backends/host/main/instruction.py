@@ -1,4 +1,4 @@
-"""Reading one instruction of a program: its opcode's name, the register it writes, its operands.
+"""Reading one instruction of a program: its opcode's name, its operands.
 
 In: an instruction. Out: its parts, with their types. Not done here: what it does (``steps``).
 """
@@ -12,13 +12,6 @@ Operand = int | tuple[int, ...]
 def opcode_name(instruction: Instruction) -> str:
     """Return the name of an instruction's opcode."""
     return OPCODES[instruction[0]][0]
-
-
-def result_of(instruction: Instruction) -> int | None:
-    """Return the register that an instruction writes, None where it writes none."""
-    name, kinds, *_ = OPCODES[instruction[0]]
-    writes = kinds.startswith("r") and name not in ("assert", "branch", "scratch_bytes")
-    return number(instruction[1][0]) if writes else None
 
 
 def numbers_of(instruction: Instruction) -> list[int]:

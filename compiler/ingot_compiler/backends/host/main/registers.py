@@ -4,37 +4,22 @@ In: a program, its frame. Out: ``Registers``, which writes loads and stores; wha
 first. Not done here: what is computed with them (``arithmetic``, ``steps``).
 """
 
-from collections import Counter
-
 from ingot_compiler.backends.host.main.frame import MainFrame, frame_field
-from ingot_compiler.backends.host.main.instruction import numbers_of, opcode_name, result_of
-from ingot_runtime.format.program import Program
+from ingot_runtime.format.program import Program, constants_of
 
 
 def initial_registers(program: Program) -> tuple[int, ...]:
     """Return what each register holds before the first instruction: its constant if it is assigned
     only one, else 0."""
-    values = [0] * program.register_count
-    for register, value in _single_constants(program).items():
-        values[register] = value
-    return tuple(values)
-
-
-def _single_constants(program: Program) -> dict[int, int]:
-    writes = Counter(map(result_of, program.instructions))
-    constants = [
-        numbers_of(instruction)
-        for instruction in program.instructions
-        if opcode_name(instruction) == "const"
-    ]
-    return {register: value for register, value in constants if writes[register] == 1}
+    constants = constants_of(program)
+    return tuple(constants.get(register, 0) for register in range(program.register_count))
 
 
 class Registers:
     """Writes how registers are read and written, and gives every value a name of its own."""
 
     def __init__(self, program: Program, frame: MainFrame) -> None:
-        self.constants = _single_constants(program)
+        self.constants = constants_of(program)
         self._at = frame.registers_at
         self._count = 0
 

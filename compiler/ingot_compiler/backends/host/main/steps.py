@@ -15,10 +15,10 @@ from ingot_compiler.backends.host.main.arithmetic import arithmetic
 from ingot_compiler.backends.host.main.calls import CALLS, Calls
 from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.helpers import BUFFER_KINDS
-from ingot_compiler.backends.host.main.instruction import numbers_of, opcode_name, result_of
+from ingot_compiler.backends.host.main.instruction import numbers_of, opcode_name
 from ingot_compiler.backends.host.main.registers import Registers
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_runtime.format.program import Instruction, Program
+from ingot_runtime.format.program import Instruction, Program, result_of
 from ingot_runtime.lazy_dataclass import dataclass
 
 _STRETCH_MAX = 60

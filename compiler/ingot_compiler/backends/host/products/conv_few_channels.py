@@ -14,7 +14,8 @@ from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import Contraction, LoopProgram, RegisterTile
+from ingot_compiler.lowering.loop_parts import RegisterTile
+from ingot_compiler.lowering.loops import Contraction, LoopProgram
 from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import flat_offset

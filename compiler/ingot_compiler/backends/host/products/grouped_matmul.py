@@ -36,17 +36,9 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import (
-    Compare,
-    Contraction,
-    For,
-    If,
-    LetIndex,
-    Load,
-    LoopProgram,
-    RegisterTile,
-    Statement,
-)
+from ingot_compiler.lowering.loop_parts import RegisterTile
+from ingot_compiler.lowering.loop_values import Compare, Load
+from ingot_compiler.lowering.loops import Contraction, For, If, LetIndex, LoopProgram, Statement
 from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_runtime.lazy_dataclass import dataclass

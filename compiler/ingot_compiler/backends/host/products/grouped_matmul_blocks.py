@@ -28,7 +28,8 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import For, LetIndex, Load, Local, LoopProgram
+from ingot_compiler.lowering.loop_values import Load, Local
+from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram
 from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 

@@ -16,14 +16,15 @@ from ingot_compiler.backends.host.products.algorithm import PANELS, Algorithm, P
 from ingot_compiler.backends.host.tiles import panel_columns
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.digits import Digits
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loops import BlockedProduct, Local, LoopProgram
+from ingot_compiler.lowering.loop_parts import Digits
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import BlockedProduct, LoopProgram
 from ingot_compiler.lowering.method import Method
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import flat_offset

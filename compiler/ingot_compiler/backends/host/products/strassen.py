@@ -37,8 +37,9 @@ from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
 from ingot_compiler.ir.optimize_for import SIZE
 from ingot_compiler.ir.precision import LOOSE
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.loop_parts import StrassenTile
 from ingot_compiler.lowering.method import Method
-from ingot_compiler.lowering.strassen import StrassenShape, StrassenTile
+from ingot_compiler.lowering.strassen import StrassenShape
 from ingot_runtime.lazy_dataclass import dataclass
 
 STRASSEN = "matmul_strassen"

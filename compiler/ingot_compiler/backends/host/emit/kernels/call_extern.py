@@ -11,7 +11,8 @@ from ingot_compiler.backends.host.emit.convert import to_memory
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
-from ingot_compiler.lowering.loops import Address, CallExtern, ExternArgument
+from ingot_compiler.lowering.loop_values import Address, ExternArgument
+from ingot_compiler.lowering.loops import CallExtern
 from ingot_runtime.format import abi
 
 

@@ -27,7 +27,7 @@ from ingot_compiler.backends.host.emit.kernels.byte_products import (
 )
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
-from ingot_compiler.lowering.digits import Digits
+from ingot_compiler.lowering.loop_parts import Digits
 
 _ROWS_MAX = {1: 8, 3: 4}
 """Rows of a tile by the number of digits, where there are 32 registers; half of that with 16."""

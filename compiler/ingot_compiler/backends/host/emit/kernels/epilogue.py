@@ -19,17 +19,8 @@ from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
 from ingot_compiler.ir.types import FLOATS, DType
-from ingot_compiler.lowering.loops import (
-    Apply,
-    If,
-    Let,
-    LetIndex,
-    Load,
-    Require,
-    Statement,
-    Store,
-    Value,
-)
+from ingot_compiler.lowering.loop_values import Apply, Load, Value
+from ingot_compiler.lowering.loops import If, Let, LetIndex, Require, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 _DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length

@@ -14,7 +14,8 @@ from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.coefficient import coefficient
-from ingot_compiler.lowering.loops import Local, Store, Transpose
+from ingot_compiler.lowering.loop_values import Local
+from ingot_compiler.lowering.loops import Store, Transpose
 
 _COLUMNS_MAX = 6  # each result is made by as many shuffles, less one: 8 take longer than rows
 

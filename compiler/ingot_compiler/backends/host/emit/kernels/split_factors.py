@@ -22,7 +22,7 @@ from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zero
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.matrix_tiles import TILE_ROWS
 from ingot_compiler.ir.dims import Dim, substitute
-from ingot_compiler.lowering.split_factors import SplitFactors
+from ingot_compiler.lowering.loop_parts import SplitFactors
 
 _ROWS = 8  # that are multiplied together
 _HALF_BITS, _HIGH_HALF = 16, -65536

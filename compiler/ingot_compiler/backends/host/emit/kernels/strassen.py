@@ -28,8 +28,8 @@ from ingot_compiler.backends.host.emit.kernels.strassen_unit import StrassenUnit
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_min, symbol
-from ingot_compiler.lowering.loops import Contraction, RegisterTile
-from ingot_compiler.lowering.strassen import StrassenTile
+from ingot_compiler.lowering.loop_parts import RegisterTile, StrassenTile
+from ingot_compiler.lowering.loops import Contraction
 
 Emit = Callable[[EmitContext, Contraction], None]
 _ROW, _COLUMN = "first row", "first column"  # no other name has a space

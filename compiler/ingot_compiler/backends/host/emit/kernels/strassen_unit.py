@@ -17,8 +17,9 @@ from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.strassen_scratch import StrassenScratch, scratch_of
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import dim_mul, dim_product
+from ingot_compiler.lowering.loop_parts import StrassenTile
 from ingot_compiler.lowering.loops import Contraction
-from ingot_compiler.lowering.strassen import PRODUCTS, StrassenTile
+from ingot_compiler.lowering.strassen import PRODUCTS
 from ingot_runtime.lazy_dataclass import dataclass
 
 

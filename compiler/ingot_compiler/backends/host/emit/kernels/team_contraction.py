@@ -36,8 +36,8 @@ from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import dim_mul, symbol
-from ingot_compiler.lowering.loops import Contraction, RegisterTile
-from ingot_compiler.lowering.team import Team
+from ingot_compiler.lowering.loop_parts import RegisterTile, Team
+from ingot_compiler.lowering.loops import Contraction
 
 _PART = "part of a panel"
 _ALONE = RegisterTile(4, 2)  # eight sums, which any machine has registers for

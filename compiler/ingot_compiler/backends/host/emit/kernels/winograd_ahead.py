@@ -18,7 +18,8 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, i64
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_product, substitute, symbol
-from ingot_compiler.lowering.loops import Apply, Let, Load, Statement, Store, Value, Winograd
+from ingot_compiler.lowering.loop_values import Apply, Load, Value
+from ingot_compiler.lowering.loops import Let, Statement, Store, Winograd
 
 _LINE_ELEMENTS = 16  # of 64 bytes
 _INTO_L2 = 2

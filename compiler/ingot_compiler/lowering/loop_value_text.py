@@ -1,19 +1,20 @@
-"""Reads the values of a loop program, and the elements and ranges that its statements name.
+"""The values of a loop program as text, and the elements and ranges that statements name.
 
-In: a reader that stands before a value. Out: the value. Not done here: statements
-(``parse_loops``), whether what a value names is there (``verify_loop_values``).
+In: a value; a reader that stands before one. Out: text; the value. Not done here: statements
+(``print_loops``), whether what a value names is there (``verify_loop_values``).
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.ir.read_terms import at_float, read_dim, read_dtype, read_float
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loop_values import (
     Address,
     Apply,
     Compare,
@@ -26,13 +27,43 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 
-_COMPARISONS: Mapping[str, Comparison] = {"<": "less", "<=": "less_equal", "==": "equal"}
+_SIGNS: Mapping[Comparison, str] = {"less": "<", "less_equal": "<=", "equal": "=="}
+_COMPARISONS: Mapping[str, Comparison] = {sign: function for function, sign in _SIGNS.items()}
 _NUMBERS: Mapping[str, float | bool] = {
     "true": True,
     "false": False,
     "NaN": math.nan,
     "Infinity": math.inf,
 }
+
+
+def print_value(value: Value) -> str:
+    """Print one value: ``add(b0[i], 1.0:f32)``."""
+    match value:
+        case Load(buffer, index):
+            return print_access(buffer, index)
+        case Constant(number, dtype):
+            return f"{json.dumps(number)}:{dtype}"
+        case FromIndex(index, dtype):
+            return f"({format_dim(index)}):{dtype}"
+        case Compare(function, left, right):
+            return f"({format_dim(left)} {_SIGNS[function]} {format_dim(right)})"
+        case Local(name, dtype):
+            return f"%{name}:{dtype}"
+        case Apply(function, arguments, dtype):
+            return f"{function}({', '.join(map(print_value, arguments))}):{dtype}"
+
+
+def print_argument(argument: ExternArgument) -> str:
+    """Print an argument of a call: ``b0[i]`` is the address of that element."""
+    if isinstance(argument, Address):
+        return print_access(argument.buffer, argument.index)
+    return print_value(argument)
+
+
+def print_access(buffer: int, index: Dim) -> str:
+    """Print an element of a buffer: ``b0[i]``."""
+    return f"b{buffer}[{format_dim(index)}]"
 
 
 def read_value(reader: Reader) -> Value:
