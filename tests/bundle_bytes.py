@@ -100,7 +100,9 @@ def main(arguments: Sequence[str]) -> int:
     """Print the digests."""
     forms = (*TARGETS, *DEVICES, *EXPORTS)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", default="*", metavar="GLOB", help="of the corpus: */static.onnx")
+    parser.add_argument(
+        "--models", default="*", metavar="GLOB", help="of the corpus: */static.onnx"
+    )
     parser.add_argument("--model", action="append", default=[], help="a further .onnx file")
     parser.add_argument("--forms", default="*", metavar="GLOB", help=f"of {', '.join(forms)}")
     parser.add_argument("--seeds", type=int, default=400, help="programs of the fuzzer")
@@ -116,7 +118,11 @@ def main(arguments: Sequence[str]) -> int:
     ]
     first, end = options.first_seed, options.first_seed + options.seeds
     models = [
-        *(path for path in corpus if fnmatch.fnmatch(os.path.relpath(path, folder), options.models)),
+        *(
+            path
+            for path in corpus
+            if fnmatch.fnmatch(os.path.relpath(path, folder), options.models)
+        ),
         *options.model,
         *(f"seed:{seed}" for seed in range(first, end, BATCH)),
     ]

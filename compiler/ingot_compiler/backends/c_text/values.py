@@ -40,6 +40,13 @@ class CValue:
         (only,) = self.pieces
         return only
 
+    def share(self, number: int, count: int) -> tuple[str, ...]:
+        """The pieces with the lanes of part ``number``, where all lanes are so many parts; and what
+        each lane of an address begins at."""
+        have = len(self.pieces)
+        pieces = self.pieces[number * have // count : -(-(number + 1) * have // count)]
+        return (*pieces, self.base) if self.base else pieces
+
 
 def size_bytes(element: str) -> int:
     """Bytes of an element in memory."""

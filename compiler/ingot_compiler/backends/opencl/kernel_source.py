@@ -13,7 +13,6 @@ from ingot_compiler.backends.c_text.function import function_source
 from ingot_compiler.backends.c_text.values import GLOBAL, CValue
 from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.ir_text import reports, without_arguments
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.backends.opencl.c_dims import c_dim
 from ingot_compiler.backends.opencl.opencl_dialect import OPENCL_C
@@ -26,19 +25,17 @@ REPORT_BYTES = 64
 
 def kernel_source(program: LoopProgram) -> DeviceKernel:
     """Write the kernel of a program."""
-    module = kernel_module(program, VECTOR_MACHINE)
-    symbol = module.symbol
-    text, arguments = without_arguments(module.text), _arguments(program)
-    source = function_source(OPENCL_C, text, symbol, arguments)
+    kernel = kernel_module(program, VECTOR_MACHINE)
+    symbol = kernel.symbol
+    source = function_source(OPENCL_C, kernel.without_tables(), _arguments(program))
     lines = [
         *source.tables,
         f"int {symbol}_units({_unit_parameters(program)}) {{",
-        *source.declarations,
-        *source.lines,
+        *(each.text for each in (*source.declarations, *source.statements)),
         "}",
         *_kernel(symbol, program),
     ]
-    row = kernel_row(program, symbol, has_report=reports(module.text))
+    row = kernel_row(program, symbol, has_report=kernel.reports)
     return DeviceKernel(symbol, row, "\n".join([*lines, ""]))
 
 

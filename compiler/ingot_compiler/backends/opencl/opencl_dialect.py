@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, PRIVATE, CValue
+from ingot_compiler.backends.host.kernel_ir import Array
 from ingot_compiler.ir.errors import InternalError
 
 _UNSIGNED = {"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"}
@@ -131,10 +132,10 @@ class OpenClC(CDialect):
         pairs = zip(halves[::2], halves[1::2], strict=True)
         return [f"(int8)({low}, {high})" for low, high in pairs]
 
-    def table(self, name: str, element: str, texts: Sequence[str]) -> str:
+    def table(self, name: str, array: Array) -> str:
         """``__constant float name[] = {...};``."""
-        numbers = ", ".join(self.scalar_text(text, element, 0) for text in texts)
-        return f"__constant {self.scalar_name(element)} {name}[] = {{{numbers}}};"
+        numbers = ", ".join(self.scalar_text(each, array.element, 0) for each in array.numbers)
+        return f"__constant {self.scalar_name(array.element)} {name}[] = {{{numbers}}};"
 
 
 OPENCL_C = OpenClC()
