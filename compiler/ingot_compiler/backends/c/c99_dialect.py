@@ -86,8 +86,9 @@ class C99(CDialect):
         start = " = {0}" if count == 1 else ""
         return f"ALIGNED({alignment_bytes}){start}"
 
-    def lane_of(self, piece: str, number: int) -> str:
+    def lane_of(self, piece: str, number: int, known: str) -> str:
         """``piece[3]``."""
+        del known
         return f"{piece}[{number}]"
 
     def vector(self, element: str, texts: Sequence[str]) -> str:

@@ -16,15 +16,13 @@ from ingot_compiler.backends.c.c_forms import CForm, read_form
 from ingot_compiler.backends.c.stack_need import CKernel, stack_need
 from ingot_compiler.backends.c_text.function import function_source
 from ingot_compiler.backends.c_text.scope import CStatement
-from ingot_compiler.backends.c_text.values import GLOBAL, CValue
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.kernel_ir import Instruction
 from ingot_compiler.lowering.loops import LoopProgram
 
 _WIDENED = ("load", "sext", "zext", "fptosi", "fptoui", "bitcast")
-_SPARE = CStatement(
-    "  unsigned char *const spare = (unsigned char *)spare_bytes;", "spare", type="unsigned char *"
-)
+_POINTER = "unsigned char *"
+_SPARE = CStatement(f"  {_POINTER}const spare = ({_POINTER})spare_bytes;", "spare", type=_POINTER)
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
@@ -36,16 +34,24 @@ def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
 def c_kernel(program: LoopProgram, form: CForm) -> CKernel:
     """Write the kernel of a program."""
     kernel = kernel_module(program, form.machine)
-    symbol, arguments = kernel.symbol, _arguments(program)
     dialect = c99(form.lanes_max, indices=not any(map(_moves_wide, kernel.instructions)))
-    source = function_source(dialect, kernel.without_tables(), arguments)
+    source = function_source(dialect, kernel.without_tables())
     body = _pruned((*source.declarations, _SPARE, *source.statements))
-    text = [each.text for each in body]
-    used = "\n".join(text)
-    unused = [f"  (void){name};" for name, _ in _parameters(program) if name not in used.split()]
-    parameters = ", ".join(f"{kind}{name}" for name, kind in _parameters(program))
-    lines = [*source.tables, f"static NO_INLINE int {symbol}({parameters}) {{", *unused, *text, "}"]
-    return CKernel(symbol, "\n".join([*lines, ""]), stack_need(body))
+    # Of which no address is made may have no use at all; it does no harm to say so of others.
+    bases = {name for each in body if each.type == _POINTER for name in each.reads}
+    unused = [each.text for each in source.parameters if each.text not in bases]
+    parameters = (
+        f"{_POINTER if each.space else 'int64_t '}{each.text}" for each in source.parameters
+    )
+    lines = [
+        *source.tables,
+        f"static NO_INLINE int {kernel.symbol}({', '.join(parameters)}) {{",
+        *(f"  (void){name};" for name in unused),
+        *(each.text for each in body),
+        "}",
+        "",
+    ]
+    return CKernel(kernel.symbol, "\n".join(lines), stack_need(body))
 
 
 def _pruned(statements: Sequence[CStatement]) -> Sequence[CStatement]:
@@ -67,22 +73,3 @@ def _moves_wide(found: Instruction) -> bool:
     is_scalar = name.startswith("fpto") and not found.result.lanes
     of_result = found.opcode in _WIDENED or name.startswith("masked.") or is_scalar
     return of_result and found.result.element == "i64"
-
-
-def _arguments(program: LoopProgram) -> dict[str, CValue]:
-    return {
-        f"%{name}": CValue("ptr", 0, (name,), GLOBAL) if "*" in kind else CValue("i64", 0, (name,))
-        for name, kind in _parameters(program)
-    }
-
-
-def _parameters(program: LoopProgram) -> list[tuple[str, str]]:
-    """Names, and the types before them."""
-    pointer, number = "unsigned char *", "int64_t "
-    return [
-        *((f"b{at}", pointer) for at in range(len(program.buffers))),
-        *((f"s{at}", number) for at in range(len(program.scalars))),
-        ("first", number),
-        ("last", number),
-        ("scratch", pointer),
-    ]

@@ -90,11 +90,11 @@ class CDialect(ABC):
         piece = self.piece_of(value, number)
         if value.lanes <= 1 or self.lanes_max == 1:
             return piece
-        return self.lane_of(piece, number % self.lanes_max)
+        return self.lane_of(piece, number % self.lanes_max, value.lane)
 
     @abstractmethod
-    def lane_of(self, piece: str, number: int) -> str:
-        """One lane of a piece that has several."""
+    def lane_of(self, piece: str, number: int, known: str) -> str:
+        """One lane of a piece that has several; ``known``: what it is made of, if that is said."""
 
     @abstractmethod
     def vector(self, element: str, texts: Sequence[str]) -> str:
@@ -167,14 +167,16 @@ class CDialect(ABC):
         count, lanes = self.piece_count(value.lanes), self.piece_lanes(value.lanes)
         numbers = value.numbers or (0,)  # of poison any will do
         texts = [self.scalar_text(number, value.element, lanes) for number in numbers]
+        lane = ""
         if not value.lanes:
             pieces = texts
         elif len(texts) == 1:
-            pieces = [self.splat(value.element, lanes, texts[0])] * count
+            (lane,) = texts
+            pieces = [self.splat(value.element, lanes, lane)] * count
         else:
             starts = range(0, value.lanes, lanes)
             pieces = [self.vector(value.element, texts[at : at + lanes]) for at in starts]
-        return CValue(value.element, value.lanes, tuple(pieces))
+        return CValue(value.element, value.lanes, tuple(pieces), lane=lane)
 
     def scalar_text(self, number: int, element: str, lanes: int) -> str:
         """A number of a constant; ``lanes``: those of the vector that it is a part of."""

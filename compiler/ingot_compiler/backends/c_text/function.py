@@ -7,12 +7,13 @@ kernel around it (a back end each).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ingot_compiler.backends.c_text import arithmetic, lanes, memory
 from ingot_compiler.backends.c_text.arithmetic import Shape
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.scope import CScope, CStatement
-from ingot_compiler.backends.c_text.values import CONSTANT, CValue
+from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, CValue
 from ingot_compiler.backends.host.kernel_ir import Array, Block, Instruction, KernelIr
 from ingot_compiler.backends.host.llvm_text import instruction_text
 from ingot_compiler.ir.errors import InternalError
@@ -30,18 +31,23 @@ class Source:
     """``tables`` stand before the function, ``declarations`` before the ``statements`` of its
     body."""
 
+    parameters: tuple[CValue, ...]
     tables: tuple[str, ...]
     declarations: tuple[CStatement, ...]
     statements: tuple[CStatement, ...]
 
 
-def function_source(dialect: CDialect, kernel: KernelIr, arguments: Mapping[str, CValue]) -> Source:
-    """Translate a kernel; ``arguments`` are what it finds, by the names of ``KernelIr``.
+def function_source(dialect: CDialect, kernel: KernelIr) -> Source:
+    """Translate a kernel.
 
     Raises:
         InternalError: an instruction that has no form in C.
     """
-    scope = CScope(dialect, arguments)
+    scope = CScope(dialect)
+    for each in kernel.parameters:
+        space = GLOBAL if each.element == "ptr" else ""
+        scope.values[each.name] = replace(scope.named(each), space=space)
+    parameters = tuple(scope.values[each.name] for each in kernel.parameters)
     tables = tuple(
         _table(scope, kernel.symbol, each) for each in kernel.arrays if each.name != "zeros"
     )
@@ -54,9 +60,9 @@ def function_source(dialect: CDialect, kernel: KernelIr, arguments: Mapping[str,
         for found in block.instructions:
             if found.opcode == "br":
                 _branch(scope, blocks, block, found)
-            elif found.result.name not in scope.values:  # an argument, or a phi
+            elif found.opcode != "phi":
                 _translate(scope, found)
-    return Source(tables, tuple(scope.declarations), tuple(scope.statements))
+    return Source(parameters, tables, tuple(scope.declarations), tuple(scope.statements))
 
 
 def _table(scope: CScope, prefix: str, array: Array) -> str:

@@ -84,35 +84,34 @@ def masked_read(scope: CScope, found: Instruction) -> None:
     """``llvm.masked.load`` and ``gather``: lanes where the mask holds, else those of another
     vector."""
     result, values = found.result, [scope.value(each) for each in found.operands]
-    place, mask, _ = values
-    texts = [
-        _read_lane(scope.dialect, result.element, values, lane) for lane in range(result.lanes)
-    ]
-    read = [place] if _always(scope.dialect, mask) else values
+    read = values[:1] if _always(found.operands[1]) else values
+    texts = [_read_lane(scope.dialect, result.element, read, lane) for lane in range(result.lanes)]
     scope.define(result, from_lanes(scope.dialect, result.element, texts), read)
 
 
 def masked_write(scope: CScope, found: Instruction) -> None:
     """``llvm.masked.store`` and ``scatter``."""
-    dialect = scope.dialect
+    dialect, always = scope.dialect, _always(found.operands[2])
     value, place, mask = values = [scope.value(each) for each in found.operands]
     for lane in range(value.lanes):
         pointer = _lane_pointer(dialect, place, value.element, lane, read=False)
-        condition = "" if _always(dialect, mask) else f"if ({dialect.lane(mask, lane)}) "
+        condition = "" if always else f"if ({dialect.lane(mask, lane)}) "
         read = [piece for each in values for piece in each.share(lane, value.lanes)]
         scope.line(f"{condition}*{pointer} = {dialect.lane(value, lane)}", read)
 
 
+def _always(mask: LlvmValue) -> bool:
+    """Whether a mask is known to hold in all lanes."""
+    return not mask.name and all(mask.numbers)
+
+
 def _read_lane(dialect: CDialect, element: str, values: Sequence[CValue], lane: int) -> str:
-    place, mask, rest = values
-    text = f"*{_lane_pointer(dialect, place, element, lane, read=True)}"
-    if _always(dialect, mask):
+    """``values``: the place, and where not every lane is read the mask and the rest."""
+    text = f"*{_lane_pointer(dialect, values[0], element, lane, read=True)}"
+    if len(values) == 1:
         return text
-    return f"({dialect.lane(mask, lane)} ? {text} : {dialect.lane(rest, lane)})"
-
-
-def _always(dialect: CDialect, mask: CValue) -> bool:
-    return set(mask.pieces) == {dialect.splat("i1", mask.piece_lanes, "-1")}
+    mask, rest = (dialect.lane(each, lane) for each in values[1:])
+    return f"({mask} ? {text} : {rest})"
 
 
 def _lane_pointer(dialect: CDialect, place: CValue, element: str, lane: int, *, read: bool) -> str:

@@ -6,7 +6,7 @@ what instructions become (``arithmetic``, ``lanes``, ``memory``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.values import GLOBAL, CValue
@@ -37,9 +37,9 @@ class CStatement:
 class CScope:
     """``statements`` are the body so far, ``declarations`` what stands before it."""
 
-    def __init__(self, dialect: CDialect, values: Mapping[str, CValue]) -> None:
+    def __init__(self, dialect: CDialect) -> None:
         self.dialect = dialect
-        self.values = {**values, "@zeros": SPARE}
+        self.values = {"@zeros": SPARE}
         self.statements: list[CStatement] = []
         self.declarations: list[CStatement] = []
 

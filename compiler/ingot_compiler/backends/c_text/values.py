@@ -20,7 +20,8 @@ GLOBAL, PRIVATE, CONSTANT = "global", "private", "constant"
 class CValue:
     """``pieces``: C expressions without operators, one per piece of the lanes, or one scalar.
 
-    A pointer has an address ``space``; lanes of pointers also have a ``base``.
+    A pointer has an address ``space``; lanes of pointers also have a ``base``. ``lane``: what each
+    lane of a constant is, if all are the same.
     """
 
     element: str
@@ -28,6 +29,7 @@ class CValue:
     pieces: tuple[str, ...]
     space: str = ""
     base: str = ""
+    lane: str = ""
 
     @property
     def piece_lanes(self) -> int:

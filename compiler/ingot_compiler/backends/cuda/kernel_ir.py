@@ -33,8 +33,11 @@ _ALIGNMENT_BYTES = 64
 _SCRATCH = LlvmValue("%scratch", "ptr")
 _FIRST, _LAST = LlvmValue("%first", "i64"), LlvmValue("%last", "i64")
 _ANY = LlvmValue("%g.any", "i1")
-_LAUNCH_SCRATCH, _REPORT = LlvmValue("%g.scratch", "ptr"), LlvmValue("%g.report", "ptr")
-_EXTENT, _SHARE = LlvmValue("%g.extent", "i64"), LlvmValue("%g.share", "i64")
+_OF_LAUNCH = (
+    LlvmValue("%g.scratch", "ptr"), LlvmValue("%g.report", "ptr"),
+    LlvmValue("%g.extent", "i64"), LlvmValue("%g.share", "i64"),
+)  # fmt: skip
+_LAUNCH_SCRATCH, _REPORT, _EXTENT, _SHARE = _OF_LAUNCH
 
 Slots = tuple[tuple[str, int], ...]
 
@@ -64,7 +67,8 @@ def kernel_ir(program: LoopProgram) -> DeviceKernel:
     with scope.at(places):
         _emit_shared(scope, memory, in_block, roots.team, roots.shared)
     _emit_end(scope, code if has_report else None)
-    kernel = scope.kernel(symbol, _parameters(program), "ptx_kernel void")
+    arguments = (each for each in function.parameters if each not in (_FIRST, _LAST, _SCRATCH))
+    kernel = scope.kernel(symbol, (*arguments, *_OF_LAUNCH), "ptx_kernel void")
     kernel = replace(kernel, attributes="nounwind", arrays=tuple(scope.tables))
     size_bytes = _room(roots.team) + _room(roots.shared) * groups
     row = f"{kernel_row(program, symbol, has_report=has_report)} {groups * LANES}"
@@ -80,14 +84,6 @@ def _block_groups(team: Slots, shared: Slots, symbol: str) -> int:
         why = f"{of_team} bytes and {groups} times {own}, of {_SHARED_BYTES_MAX} that a block has"
         raise InternalError("a kernel needs too much shared memory", where=symbol, why=why)
     return groups
-
-
-def _parameters(program: LoopProgram) -> tuple[LlvmValue, ...]:
-    return (
-        *(LlvmValue(f"%b{number}", "ptr") for number in range(len(program.buffers))),
-        *(LlvmValue(f"%s{number}", "i64") for number in range(len(program.scalars))),
-        _LAUNCH_SCRATCH, _REPORT, _EXTENT, _SHARE,
-    )  # fmt: skip
 
 
 def _emit_units(w: ThreadScope, groups: int) -> tuple[LlvmValue, LlvmValue]:

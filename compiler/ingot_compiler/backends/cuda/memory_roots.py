@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.cuda.lane_group import pieces_of
-from ingot_compiler.backends.host.function_code import LANE_SLOT, TEAM_SLOT
 from ingot_compiler.backends.host.kernel_ir import Instruction, KernelIr
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, constant
 from ingot_runtime.lazy_dataclass import dataclass
 
 Roots = frozenset[str]
+SLOTS = ("alloca", "lane_slot", "team_slot")
 WRITES = ("llvm.masked.store", "llvm.masked.scatter")
 """Functions that write to their second operand."""
 
@@ -22,11 +22,13 @@ WRITES = ("llvm.masked.store", "llvm.masked.scatter")
 @dataclass(frozen=True, slots=True)
 class MemoryRoots:
     """``roots``: what each address may point into: an argument, or memory of the function.
+    ``lanes``: of the vectors in memory of which each lane is read by the one that wrote it.
     ``common``: memories that are written and read. ``own``: what allocates memory that each thread
     may have for itself, as only scalars lie there; ``shared``: (name, bytes) of what threads
     have together, ``team`` of what all threads of a block have together."""
 
     roots: Mapping[str, Roots]
+    lanes: Mapping[str, int]
     common: Roots
     own: tuple[Instruction, ...]
     shared: tuple[tuple[str, int], ...]
@@ -35,7 +37,7 @@ class MemoryRoots:
     def lane_slot(self, place: str) -> int:
         """The lanes of the vectors of which each thread keeps its own lanes at an address; 0 where
         it is none of such memory."""
-        found = {_lanes_of_slot(root) for root in self.roots.get(place, frozenset((place,)))}
+        found = {self.lanes.get(root, 0) for root in self.roots.get(place, frozenset((place,)))}
         return found.pop() if len(found) == 1 else 0
 
     def may_be_read_by_others(self, place: str) -> bool:
@@ -49,7 +51,7 @@ def memory_roots(kernel: KernelIr) -> MemoryRoots:
     slots: dict[str, Instruction] = {}
     read, written, in_lanes = set[str](), set[str](), set[str]()
     for each in kernel.instructions:
-        if each.opcode == "alloca":
+        if each.opcode in SLOTS:
             slots[each.result.name] = each
         elif each.opcode in ("getelementptr", "select"):
             roots[each.result.name] = _sources(roots, each)
@@ -59,32 +61,26 @@ def memory_roots(kernel: KernelIr) -> MemoryRoots:
             (read if _place_read(each) else written).update(found)
             has_lanes = any(value.lanes for value in (each.result, *each.operands))
             in_lanes.update(found if has_lanes else ())
-    team = {name for name in slots if name.startswith(TEAM_SLOT)}
-    own = {
-        name: _own_slot(name, slot)
+    lanes = {
+        name: slot.operands[1].numbers[0]
         for name, slot in slots.items()
-        if _lanes_of_slot(name) or name not in {*in_lanes, *team}
+        if slot.opcode == "lane_slot"
     }
+    team = {name for name, slot in slots.items() if slot.opcode == "team_slot"}
+    own = [name for name in slots if name in lanes or name not in {*in_lanes, *team}]
     sizes = {name: _bytes(slot) for name, slot in slots.items() if name not in own}
     shared = tuple((name, size) for name, size in sizes.items() if name not in team)
     of_team = tuple((name, size) for name, size in sizes.items() if name in team)
-    common = frozenset(read & written) - own.keys() - team
-    return MemoryRoots(roots, common, tuple(own.values()), shared, of_team)
+    common = frozenset(read & written) - {*own, *team}
+    allocated = tuple(_own_slot(slots[name], lanes.get(name, 0)) for name in own)
+    return MemoryRoots(roots, lanes, common, allocated, shared, of_team)
 
 
-def _lanes_of_slot(name: str) -> int:
-    """Of memory in which each lane keeps what is its own; else 0."""
-    lanes, _, _ = name.removeprefix(LANE_SLOT).partition("_")
-    return int(lanes) if name.startswith(LANE_SLOT) else 0
-
-
-def _own_slot(name: str, slot: Instruction) -> Instruction:
+def _own_slot(slot: Instruction, lanes: int) -> Instruction:
     """The memory that a thread has for itself: of vectors, that of its lanes."""
-    lanes = _lanes_of_slot(name)
-    if not lanes:
-        return slot
-    own = slot.operands[0].numbers[0] // lanes * pieces_of(lanes)
-    return replace(slot, operands=(constant(own, "i64"),))
+    count = slot.operands[0].numbers[0]
+    own = count // lanes * pieces_of(lanes) if lanes else count
+    return replace(slot, opcode="alloca", operands=(constant(own, "i64"),))
 
 
 def _sources(roots: Mapping[str, Roots], found: Instruction) -> Roots:

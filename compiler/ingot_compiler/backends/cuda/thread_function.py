@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ingot_compiler.backends.cuda import thread_lanes
 from ingot_compiler.backends.cuda.lane_group import pieces_of
-from ingot_compiler.backends.cuda.memory_roots import WRITES, MemoryRoots
+from ingot_compiler.backends.cuda.memory_roots import SLOTS, WRITES, MemoryRoots
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope
 from ingot_compiler.backends.host.kernel_ir import Instruction, KernelIr
 from ingot_compiler.backends.host.llvm_text import instruction_text
@@ -38,7 +38,7 @@ def emit_function(scope: ThreadScope, roots: MemoryRoots, kernel: KernelIr) -> L
     for block in kernel.blocks:
         scope.start(block.label)
         for found in block.instructions:
-            if found.opcode not in ("alloca", "ret"):
+            if found.opcode not in (*SLOTS, "ret"):
                 _translate(scope, roots, found)
     return kernel.blocks[-1].instructions[-1].operands[0]
 

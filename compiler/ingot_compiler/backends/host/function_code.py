@@ -16,9 +16,6 @@ from ingot_compiler.backends.host.targets.target import Target
 
 Code = list["Instruction | str | Code"]
 """Instructions, labels of the blocks that they begin, and the code of places within."""
-LANE_SLOT, TEAM_SLOT = "%own", "%team"
-"""What the names of slots begin with that are no plain ones; behind the first one stand the
-lanes."""
 
 
 class FunctionCode:
@@ -122,28 +119,26 @@ class FunctionCode:
 
     def slot(self, element: str, count: int = 1, align: int = 64) -> LlvmValue:
         """Stack memory of the function, allocated once at its entry."""
-        return self._allocated(self.fresh("ptr"), element, count, align)
+        return self._allocated("alloca", element, (count,), align)
 
     def lane_slot(self, element: str, lanes: int, vectors: int) -> LlvmValue:
         """A slot for whole vectors, of which each lane reads what it wrote itself: where lanes are
         threads, memory of each thread's own."""
         if self.target.team_units == 1:
             return self.slot(element, lanes * vectors)
-        return self._named_slot(f"{LANE_SLOT}{lanes}_", element, lanes * vectors)
+        return self._allocated("lane_slot", element, (lanes * vectors, lanes))
 
     def team_slot(self, element: str, count: int) -> LlvmValue:
         """Memory that the units of a team share; between what one writes and another reads stands
         ``team_barrier``."""
-        return self._named_slot(TEAM_SLOT, element, count)
+        return self._allocated("team_slot", element, (count,))
 
-    def _named_slot(self, prefix: str, element: str, count: int) -> LlvmValue:
-        self._counter += 1
-        result = LlvmValue(f"{prefix}{self._counter}", "ptr")
-        return self._allocated(result, element, count)
-
-    def _allocated(self, place: LlvmValue, element: str, count: int, align: int = 64) -> LlvmValue:
+    def _allocated(
+        self, opcode: str, element: str, counts: Sequence[int], align: int = 64
+    ) -> LlvmValue:
+        place, operands = self.fresh("ptr"), [constant(count, "i64") for count in counts]
         with self.at(self._slots):
-            self.write("alloca", (constant(count, "i64"),), place, word=element, align=align)
+            self.write(opcode, operands, place, word=element, align=align)
         return place
 
     def array(self, name: str, element: str, values: Sequence[float]) -> LlvmValue:

@@ -20,11 +20,13 @@ TABLES = LlvmValue("%buffers", "ptr"), LlvmValue("%scalars", "ptr")
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """``result = opcode operands``, with the opcodes and the order of operands of LLVM IR; `asm`
-    is a call of code of which LLVM knows nothing.
+    """``result = opcode operands``, with the opcodes and the order of operands of LLVM IR. Others:
+    `asm` is a call of code of which LLVM knows nothing; `team_slot` allocates memory that the units
+    of a team share, `lane_slot` memory for vectors of as many lanes as its second operand says, each
+    of which is read by the lane that wrote it alone.
 
     ``word``: the predicate of a comparison; the function of a `call`, without the types that
-    ``overloads`` has; the element that `getelementptr` counts and `alloca` holds; the constraints
+    ``overloads`` has; the element that `getelementptr` counts and allocated memory holds; the constraints
     of `asm`; what `atomicrmw` does. ``align``: of the memory, in bytes. ``labels``: where `br`
     goes, where each operand of `phi` comes from.
     """
@@ -81,13 +83,17 @@ class KernelIr:
         return self.blocks[-1].instructions[-1].operands[0].numbers != (0,)
 
     def without_tables(self) -> KernelIr:
-        """The same without the instructions by which it finds buffers (``%b0``, ...) and scalars
-        (``%s0``, ...): they are the parameters of a kernel of another form."""
+        """The same with its buffers and scalars as parameters, and without the instructions by which
+        it finds them."""
         entry, *others = self.blocks
-        places, kept = set(TABLES), list[Instruction]()
+        places, found, kept = set(TABLES), list[LlvmValue](), list[Instruction]()
         for each in entry.instructions:
             if places.isdisjoint(each.operands):
                 kept.append(each)
-            elif each.opcode == "getelementptr":
+            elif each.opcode == "load":
+                found.append(each.result)
+            else:
                 places.add(each.result)
-        return replace(self, blocks=(Block(entry.label, tuple(kept)), *others))
+        parameters = (*found, *(each for each in self.parameters if each not in TABLES))
+        blocks = (Block(entry.label, tuple(kept)), *others)
+        return replace(self, parameters=parameters, blocks=blocks)

@@ -56,12 +56,9 @@ class OpenClC(CDialect):
         del count
         return f"__attribute__((aligned({alignment_bytes})))"
 
-    def lane_of(self, piece: str, number: int) -> str:
-        """``piece.s3``; of a splat what it was made of."""
-        head, _, inside = piece.partition(")(")
-        if head.startswith("(") and "," not in inside and inside.endswith(")"):
-            return inside[:-1]
-        return f"{piece}.s{number:x}"
+    def lane_of(self, piece: str, number: int, known: str) -> str:
+        """``piece.s3``, or what is known."""
+        return known or f"{piece}.s{number:x}"
 
     def vector(self, element: str, texts: Sequence[str]) -> str:
         """``(float4)(a, b, c, d)``."""
