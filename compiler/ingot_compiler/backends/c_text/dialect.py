@@ -1,6 +1,6 @@
 """How a language of the C family spells types, lanes and bits.
 
-In: elements of LLVM IR, numbers of lanes, texts. Out: texts. Not done here: which instruction
+In: elements, numbers of lanes, texts. Out: texts. Not done here: which instruction
 becomes what (``arithmetic``, ``lanes``, ``memory``), a language itself (a back end each).
 """
 

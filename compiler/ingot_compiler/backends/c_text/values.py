@@ -1,4 +1,4 @@
-"""Values of LLVM IR as C: an element, lanes in pieces.
+"""Values of kernels as C: an element, lanes in pieces.
 
 In: nothing. Out: ``CValue``. Not done here: texts of types and numbers (``dialect``), instructions.
 

@@ -1,6 +1,6 @@
 """The LLVM IR of one kernel: which units each eight threads run, and the function that they share.
 
-In: a loop program. Out: ``DeviceKernel``. Not done here: PTX (``ptx``), libraries
+In: a loop program. Out: ``DeviceKernel``. Not done here: PTX (``compile_kernel``), libraries
 (``link_library``).
 
 Parameters of a kernel, of eight bytes each: the address of each buffer; the scalars; the address of

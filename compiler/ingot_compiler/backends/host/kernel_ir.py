@@ -22,13 +22,13 @@ TABLES = LlvmValue("%buffers", "ptr"), LlvmValue("%scalars", "ptr")
 class Instruction:
     """``result = opcode operands``, with the opcodes and the order of operands of LLVM IR. Others:
     `asm` is a call of code of which LLVM knows nothing; `team_slot` allocates memory that the units
-    of a team share, `lane_slot` memory for vectors of as many lanes as its second operand says, each
-    of which is read by the lane that wrote it alone.
+    of a team share; `lane_slot` memory for vectors of as many lanes as its second operand says, in
+    which each lane reads what it wrote itself.
 
     ``word``: the predicate of a comparison; the function of a `call`, without the types that
-    ``overloads`` has; the element that `getelementptr` counts and allocated memory holds; the constraints
-    of `asm`; what `atomicrmw` does. ``align``: of the memory, in bytes. ``labels``: where `br`
-    goes, where each operand of `phi` comes from.
+    ``overloads`` has; the element that `getelementptr` counts, or that allocated memory holds; the
+    constraints of `asm`; what `atomicrmw` does. ``align``: of the memory, in bytes. ``labels``:
+    where `br` goes, where each operand of `phi` comes from.
     """
 
     result: LlvmValue
@@ -83,8 +83,8 @@ class KernelIr:
         return self.blocks[-1].instructions[-1].operands[0].numbers != (0,)
 
     def without_tables(self) -> KernelIr:
-        """The same with its buffers and scalars as parameters, and without the instructions by which
-        it finds them."""
+        """The same with its buffers and scalars as parameters, without the instructions by which it
+        finds them."""
         entry, *others = self.blocks
         places, found, kept = set(TABLES), list[LlvmValue](), list[Instruction]()
         for each in entry.instructions:

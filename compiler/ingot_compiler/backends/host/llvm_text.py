@@ -63,39 +63,15 @@ def _of_any_types(found: Instruction) -> str:
     return f"{found.opcode} {_typed(found.operands)}{advice}"
 
 
-def _conversion(found: Instruction) -> str:
-    return f"{found.opcode} {found.operands[0].typed} to {found.result.type}"
-
-
-def _load(found: Instruction) -> str:
-    return f"load {found.result.type}, {found.operands[0].typed}, align {found.align}"
-
-
-def _store(found: Instruction) -> str:
-    return f"store {_typed(found.operands)}, align {found.align}"
-
-
-def _stack(found: Instruction) -> str:
-    return f"alloca {found.word}, {found.operands[0].typed}, align {found.align}"
-
-
-def _address(found: Instruction) -> str:
-    return f"getelementptr {found.word}, {_typed(found.operands)}"
+def _targets(found: Instruction) -> list[str]:
+    """The condition of a jump, if it has one, and where it goes."""
+    return [*(each.typed for each in found.operands), *(f"label %{each}" for each in found.labels)]
 
 
 def _phi(found: Instruction) -> str:
     pairs = zip(found.operands, found.labels, strict=True)
     sources = ", ".join(f"[ {each.text}, %{label} ]" for each, label in pairs)
     return f"phi {found.result.type} {sources}"
-
-
-def _branch(found: Instruction) -> str:
-    labels = [f"label %{label}" for label in found.labels]
-    return f"br {', '.join([*(each.typed for each in found.operands), *labels])}"
-
-
-def _return(found: Instruction) -> str:
-    return f"ret {_typed(found.operands) or 'void'}"
 
 
 def _call(found: Instruction) -> str:
@@ -107,29 +83,23 @@ def _call(found: Instruction) -> str:
     return f"call {found.result.type} @{_callee(found)}({', '.join(texts)})"
 
 
-def _atomic(found: Instruction) -> str:
-    return f"atomicrmw {found.word} {_typed(found.operands)} monotonic"
-
-
-def _assembly(found: Instruction) -> str:
-    return f'call {found.result.type} asm "", "{found.word}"({_typed(found.operands)})'
-
-
 _CONVERSIONS = (
     "sext", "zext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast",
     "ptrtoint", "inttoptr",
 )  # fmt: skip
 _FORMS: dict[str, Callable[[Instruction], str]] = {
-    **dict.fromkeys(_CONVERSIONS, _conversion),
+    **dict.fromkeys(
+        _CONVERSIONS, lambda it: f"{it.opcode} {it.operands[0].typed} to {it.result.type}"
+    ),
     **dict.fromkeys(("select", "insertelement", "extractelement", "shufflevector"), _of_any_types),
-    "alloca": _stack,
-    "asm": _assembly,
-    "atomicrmw": _atomic,
-    "br": _branch,
+    "alloca": lambda it: f"alloca {it.word}, {_typed(it.operands)}, align {it.align}",
+    "asm": lambda it: f'call {it.result.type} asm "", "{it.word}"({_typed(it.operands)})',
+    "atomicrmw": lambda it: f"atomicrmw {it.word} {_typed(it.operands)} monotonic",
+    "br": lambda it: f"br {', '.join(_targets(it))}",
     "call": _call,
-    "getelementptr": _address,
-    "load": _load,
+    "getelementptr": lambda it: f"getelementptr {it.word}, {_typed(it.operands)}",
+    "load": lambda it: f"load {it.result.type}, {_typed(it.operands)}, align {it.align}",
     "phi": _phi,
-    "ret": _return,
-    "store": _store,
+    "ret": lambda it: f"ret {_typed(it.operands) or 'void'}",
+    "store": lambda it: f"store {_typed(it.operands)}, align {it.align}",
 }
