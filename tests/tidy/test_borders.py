@@ -192,7 +192,7 @@ def test_nothing_reads_the_environment() -> None:
 
 
 def test_back_ends_match_patterns_in_the_texts_of_others_only() -> None:
-    """A back end reads kernels as ``KernelIr`` and C as ``CStatement``, and never from its own text."""
+    """A back end reads kernels as ``KernelIr``, C as ``CStatement``, and no text of its own."""
     found = {
         module.name.removeprefix(_BACK_ENDS)
         for module in modules()

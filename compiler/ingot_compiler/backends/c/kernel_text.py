@@ -70,6 +70,5 @@ def _moves_wide(found: Instruction) -> bool:
     name = found.word.removeprefix("llvm.") if found.opcode == "call" else ""
     if found.opcode == "store" or name in ("masked.store", "masked.scatter"):
         return found.operands[0].element == "i64"
-    is_scalar = name.startswith("fpto") and not found.result.lanes
-    of_result = found.opcode in _WIDENED or name.startswith("masked.") or is_scalar
+    of_result = found.opcode in _WIDENED or name.startswith(("masked.", "fpto"))
     return of_result and found.result.element == "i64"
