@@ -17,7 +17,7 @@ from ingot_compiler.backends.c.stack_need import CKernel, stack_need
 from ingot_compiler.backends.c_text.function import function_source
 from ingot_compiler.backends.c_text.scope import CStatement
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.kernel_ir import Instruction
+from ingot_compiler.backends.host.kernel_ir import READS, WRITES, Instruction
 from ingot_compiler.lowering.loops import LoopProgram
 
 _WIDENED = ("load", "sext", "zext", "fptosi", "fptoui", "bitcast")
@@ -67,8 +67,7 @@ def _pruned(statements: Sequence[CStatement]) -> Sequence[CStatement]:
 def _moves_wide(found: Instruction) -> bool:
     """Whether an instruction gives or takes a number of 64 bits that is no index: then indices have
     64 bits, too."""
-    name = found.word.removeprefix("llvm.") if found.opcode == "call" else ""
-    if found.opcode == "store" or name in ("masked.store", "masked.scatter"):
+    if found.opcode == "store" or found.word in WRITES:
         return found.operands[0].element == "i64"
-    of_result = found.opcode in _WIDENED or name.startswith(("masked.", "fpto"))
-    return of_result and found.result.element == "i64"
+    is_number = found.opcode in _WIDENED or found.word in (*READS, "llvm.fptosi.sat")
+    return is_number and found.result.element == "i64"

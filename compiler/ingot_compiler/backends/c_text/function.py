@@ -14,7 +14,14 @@ from ingot_compiler.backends.c_text.arithmetic import Shape
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.scope import CScope, CStatement
 from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, CValue
-from ingot_compiler.backends.host.kernel_ir import Array, Block, Instruction, KernelIr
+from ingot_compiler.backends.host.kernel_ir import (
+    READS,
+    WRITES,
+    Array,
+    Block,
+    Instruction,
+    KernelIr,
+)
 from ingot_compiler.backends.host.llvm_text import instruction_text
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
@@ -157,9 +164,8 @@ def _insert(scope: CScope, found: Instruction) -> None:
 
 def _shuffle(scope: CScope, found: Instruction) -> None:
     left, right, mask = found.operands
-    numbers = mask.numbers if len(mask.numbers) == mask.lanes else mask.numbers * mask.lanes
-    made = lanes.shuffle(scope.dialect, scope.value(left), scope.value(right), numbers)
-    scope.define_pieces(found.result, *made)
+    values = scope.value(left), scope.value(right)
+    scope.define_pieces(found.result, *lanes.shuffle(scope.dialect, *values, mask.lane_numbers))
 
 
 def _extract(scope: CScope, found: Instruction) -> None:
@@ -171,9 +177,9 @@ def _extract(scope: CScope, found: Instruction) -> None:
 
 def _call(scope: CScope, found: Instruction) -> None:
     name = found.word.removeprefix("llvm.")
-    if name in ("masked.load", "masked.gather"):
+    if found.word in READS:
         memory.masked_read(scope, found)
-    elif name in ("masked.store", "masked.scatter"):
+    elif found.word in WRITES:
         memory.masked_write(scope, found)
     elif name.endswith("pmadd.wd"):
         values = [scope.value(each) for each in found.operands]

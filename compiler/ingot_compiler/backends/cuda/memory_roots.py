@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.cuda.lane_group import pieces_of
-from ingot_compiler.backends.host.kernel_ir import Instruction, KernelIr
+from ingot_compiler.backends.host.kernel_ir import READS, WRITES, Instruction, KernelIr
 from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, constant
 from ingot_runtime.lazy_dataclass import dataclass
 
 Roots = frozenset[str]
 SLOTS = ("alloca", "lane_slot", "team_slot")
-WRITES = ("llvm.masked.store", "llvm.masked.scatter")
-"""Functions that write to their second operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +59,9 @@ def memory_roots(kernel: KernelIr) -> MemoryRoots:
             (read if _place_read(each) else written).update(found)
             has_lanes = any(value.lanes for value in (each.result, *each.operands))
             in_lanes.update(found if has_lanes else ())
-    lanes = {
-        name: slot.operands[1].numbers[0]
-        for name, slot in slots.items()
-        if slot.opcode == "lane_slot"
-    }
-    team = {name for name, slot in slots.items() if slot.opcode == "team_slot"}
+    of = {opcode: [name for name in slots if slots[name].opcode == opcode] for opcode in SLOTS}
+    lanes = {name: slots[name].operands[1].numbers[0] for name in of["lane_slot"]}
+    team = of["team_slot"]
     own = [name for name in slots if name in lanes or name not in {*in_lanes, *team}]
     sizes = {name: _bytes(slot) for name, slot in slots.items() if name not in own}
     shared = tuple((name, size) for name, size in sizes.items() if name not in team)
@@ -89,7 +84,7 @@ def _sources(roots: Mapping[str, Roots], found: Instruction) -> Roots:
 
 
 def _place_read(found: Instruction) -> str:
-    is_read = found.opcode == "load" or found.word in ("llvm.masked.load", "llvm.masked.gather")
+    is_read = found.opcode == "load" or found.word in READS
     return found.operands[0].name if is_read else ""
 
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from ingot_compiler.backends.cuda import thread_lanes
 from ingot_compiler.backends.cuda.lane_group import pieces_of
-from ingot_compiler.backends.cuda.memory_roots import SLOTS, WRITES, MemoryRoots
+from ingot_compiler.backends.cuda.memory_roots import SLOTS, MemoryRoots
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope
-from ingot_compiler.backends.host.kernel_ir import Instruction, KernelIr
+from ingot_compiler.backends.host.kernel_ir import WRITES, Instruction, KernelIr
 from ingot_compiler.backends.host.llvm_text import instruction_text
 from ingot_compiler.backends.host.llvm_value import (
     SIZES_BYTES,
@@ -147,8 +147,7 @@ def _shuffle(scope: ThreadScope, found: Instruction) -> None:
     if mask.numbers == (0,) and mask.lanes == left.lanes:  # it has one number in its first lane
         scope.put(found)
         return
-    numbers = mask.numbers if len(mask.numbers) == mask.lanes else mask.numbers * mask.lanes
-    made = thread_lanes.shuffle(scope, left, right, numbers)
+    made = thread_lanes.shuffle(scope, left, right, mask.lane_numbers)
     scope.write("bitcast", (made,), scope.own(found.result))
 
 

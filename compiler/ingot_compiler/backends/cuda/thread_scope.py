@@ -60,7 +60,8 @@ class ThreadScope(Writer):
         """What a thread has of an operand."""
         if len(value.numbers) > 1:
             if value not in self._constants:
-                self._constants[value] = self._own_numbers(value)
+                with self.at(self.entry):
+                    self._constants[value] = self._own_numbers(value)
             return self._constants[value]
         name = self._renamed.get(value.name, value.name)
         lanes = pieces_of(value.lanes) if value.lanes else 0
@@ -115,9 +116,7 @@ class ThreadScope(Writer):
         made = poison(value.element, count)
         for piece in range(count):
             mine = [value.numbers[element_of(thread, piece, lanes)] for thread in range(LANES)]
-            number = self._own_number(value.element, mine)
-            with self.at(self.entry):
-                made = self.insert(made, number, piece)
+            made = self.insert(made, self._own_number(value.element, mine), piece)
         return made
 
     def _own_number(self, element: str, numbers: Sequence[int]) -> LlvmValue:
@@ -130,12 +129,9 @@ class ThreadScope(Writer):
         if element not in FLOAT_ELEMENTS and list(numbers) == even:
             is_wide = element_bits(element) == element_bits("i64")
             lane = LANE64 if is_wide else self._constant("trunc", element, LANE64)
-            with self.at(self.entry):
-                moved = self.binary("mul", lane, constant(second - first, element))
-                return self.binary("add", moved, constant(first, element))
+            moved = self.binary("mul", lane, constant(second - first, element))
+            return self.binary("add", moved, constant(first, element))
         made = len(self.tables) - len(self._renamed)
         table = Array(f"{self._symbol}_lanes{made}", element, tuple(numbers), 8)
         self.tables.append(table)
-        with self.at(self.entry):
-            place = self.offset(LlvmValue(f"@{table.name}", "ptr"), LANE64, element)
-            return self.load(place, element)
+        return self.load(self.offset(LlvmValue(f"@{table.name}", "ptr"), LANE64, element), element)

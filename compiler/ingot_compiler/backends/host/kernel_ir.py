@@ -17,6 +17,11 @@ NOTHING = LlvmValue("", "void")
 TABLES = LlvmValue("%buffers", "ptr"), LlvmValue("%scalars", "ptr")
 """Where a kernel of the host finds the addresses of its buffers, and its scalars."""
 
+READS = "llvm.masked.load", "llvm.masked.gather"
+"""Functions that read where their first operand says."""
+WRITES = "llvm.masked.store", "llvm.masked.scatter"
+"""Functions that write their first operand where the second one says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:

@@ -63,6 +63,11 @@ class LlvmValue:
         return self.element in FLOAT_ELEMENTS
 
     @property
+    def lane_numbers(self) -> tuple[int, ...]:
+        """The number of each lane of a vector constant."""
+        return self.numbers * (self.lanes // len(self.numbers))
+
+    @property
     def integer(self) -> int | None:
         """The value of a scalar integer constant, else None."""
         if self.lanes or not self.numbers or self.element == "i1" or self.is_float:
