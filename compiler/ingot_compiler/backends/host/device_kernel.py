@@ -14,13 +14,11 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DeviceKernel:
-    """``symbol`` names the content; ``row``: what a loader must know of the kernel; ``extension``:
-    what its language must have beside what every device has, if anything."""
+    """``symbol`` names the content; ``row``: what a loader must know of the kernel."""
 
     symbol: str
     row: str
     text: str
-    extension: str = ""
 
 
 def kernel_row(program: LoopProgram, symbol: str, *, has_report: bool) -> str:

@@ -1,7 +1,7 @@
 """The hook ``compile_kernel`` of ``opencl``: a loop program to the text of one kernel.
 
-In: a loop program, a target. Out: symbol, and a row for the loader, the extension that the text
-needs, and the text. Not done here: compiling it.
+In: a loop program, a target. Out: symbol, and a row for the loader with the text. Not done here:
+compiling it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ingot_compiler.lowering.loops import LoopProgram
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
-    """Return the kernel's symbol, which names its content, and its row, extension and text."""
+    """Return the kernel's symbol, which names its content, and its row and text."""
     del target
     made = kernel_source(program)
-    return made.symbol, f"{made.row}\n{made.extension}\n{made.text}".encode()
+    return made.symbol, f"{made.row}\n{made.text}".encode()

@@ -22,7 +22,6 @@ from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.lowering.loops import LoopProgram
 
 REPORT_BYTES = 64
-_FP64 = "cl_khr_fp64"
 
 
 def kernel_source(program: LoopProgram) -> DeviceKernel:
@@ -41,12 +40,7 @@ def kernel_source(program: LoopProgram) -> DeviceKernel:
         *_kernel(symbol, program),
     ]
     row = kernel_row(program, symbol, has_report=kernel.reports)
-    has_double = any(
-        value.element == "double"
-        for each in kernel.instructions
-        for value in (each.result, *each.operands)
-    )
-    return DeviceKernel(symbol, row, "\n".join([*lines, ""]), _FP64 if has_double else "")
+    return DeviceKernel(symbol, row, "\n".join([*lines, ""]))
 
 
 def kernel_text(program: LoopProgram, target: str) -> str:

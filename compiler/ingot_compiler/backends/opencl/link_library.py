@@ -12,6 +12,7 @@ from importlib import resources
 from ingot_compiler.backends.host.device_kernel import require_kernels_alone
 
 HEAD = "ingot opencl library 1"
+_FP64 = "cl_khr_fp64"
 
 
 def kernel_count(library: bytes) -> int:
@@ -23,22 +24,22 @@ def kernel_count(library: bytes) -> int:
 def link_library(
     kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str
 ) -> bytes:
-    """Put a library together; ``kernels`` are (symbol, what ``compile_kernel`` makes) in the order
-    of its table.
+    """Put a library together; ``kernels`` are (symbol, row and text) in the order of its table.
 
     Raises:
         InternalError: a `main`, or support.
     """
     require_kernels_alone(main, support, target)
-    parts = [content.decode().split("\n", 2) for _, content in kernels]
-    source = "\n".join(text for _, _, text in parts)
-    extensions = sorted({extension for _, extension, _ in parts if extension})
-    head = " ".join([HEAD, *extensions])
+    texts = [content.decode().partition("\n") for _, content in kernels]
+    source = "\n".join(text for _, _, text in texts)
+    has_double = "double" in source
+    head = f"{HEAD} {_FP64}" if has_double else HEAD
     prelude = (
         resources.files("ingot_compiler.backends.opencl")
         .joinpath("prelude.cl")
         .read_text(encoding="ascii")
     )
-    pragmas = [f"#pragma OPENCL EXTENSION {each} : enable" for each in extensions]
-    pragmas.append("#pragma OPENCL FP_CONTRACT ON")
-    return "\n".join([head, *(row for row, _, _ in parts), "", *pragmas, prelude, source]).encode()
+    pragmas = ["#pragma OPENCL FP_CONTRACT ON"]
+    if has_double:
+        pragmas.insert(0, f"#pragma OPENCL EXTENSION {_FP64} : enable")
+    return "\n".join([head, *(row for row, _, _ in texts), "", *pragmas, prelude, source]).encode()
