@@ -21,6 +21,7 @@ from tests.unit.test_depthwise import depthwise_program
 
 from ingot_compiler.backends.host.attention_layout import attention_query_block
 from ingot_compiler.backends.host.llvm import load_in_process
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.measure_multiply_adds import MultiplyAdds
 from ingot_compiler.backends.host.targets.target import Target, parse_target
@@ -165,7 +166,7 @@ def read_bytes_per_second(target: Target, array: Array) -> float:
     """Reading an array once, in vectors, with eight sums: what a matrix-vector product can
     reach."""
     writer, lanes, sums = Writer(target), target.f32_lanes, 8
-    zero = LlvmValue("zeroinitializer", "float", lanes)
+    zero = constant(0, "float", lanes)
 
     def body(index: LlvmValue, old: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         places = (writer.add(index, constant(number * lanes, "i64")) for number in range(sums))
@@ -181,10 +182,9 @@ def read_bytes_per_second(target: Target, array: Array) -> float:
     )
     for value in results:
         writer.store(value, LlvmValue("%o", "ptr"))
-    writer.line("ret void")
-    engine = load_in_process(
-        writer.module("void @read(ptr %i, ptr %o)", target.function_attributes), target
-    )
+    writer.write("ret")
+    parameters = LlvmValue("%i", "ptr"), LlvmValue("%o", "ptr")
+    engine = load_in_process(llvm_text(writer.kernel("read", parameters)), target)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
         engine.get_function_address("read")
     )

@@ -44,6 +44,12 @@ ALLOWED = {
     "ingot_runtime": ("ingot_runtime",),
     "ingot_runtime_devices": ("ingot_runtime_devices", "ingot_runtime"),
 }
+_BACK_ENDS = "ingot_compiler.backends."
+# module of a back end -> whose text it matches patterns in
+PATTERNS_OF = {
+    "host.link": "the linker's: its messages",
+    "host.targets.target": "the user's: the name of a target",
+}
 # library -> the only places that may import it
 ONLY_IN = {
     "onnx": ("ingot_compiler.frontend",),
@@ -185,6 +191,16 @@ def test_nothing_reads_the_environment() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
     ]
     assert wrong == []
+
+
+def test_back_ends_match_patterns_in_the_texts_of_others_only() -> None:
+    """A back end reads kernels as ``KernelIr``, C as ``CStatement``, and no text of its own."""
+    found = {
+        module.name.removeprefix(_BACK_ENDS)
+        for module in modules()
+        if module.name.startswith(_BACK_ENDS) and any(name == "re" for _, name in module.imports())
+    }
+    assert found == PATTERNS_OF.keys()
 
 
 def test_the_loader_needs_the_standard_library_and_numpy() -> None:

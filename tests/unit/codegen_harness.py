@@ -18,6 +18,7 @@ from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.llvm_binding import Engine
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate, symbol
@@ -58,7 +59,7 @@ _SCRATCH_BYTES = 1 << 20
 @functools.lru_cache(maxsize=256)
 def _loaded(program: LoopProgram, target: Target) -> tuple[Engine, Any]:
     module = kernel_module(program, target)
-    engine = load_in_process(module.text, target, llvm_level(target))
+    engine = load_in_process(llvm_text(module), target, llvm_level(target))
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int32,
         ctypes.c_void_p,
@@ -125,7 +126,7 @@ def interpret(
 
 def compile_only(program: LoopProgram, target: Target) -> bytes:
     """The verified object of a program."""
-    return compile_object(kernel_module(program, target).text, target, verify=True)
+    return compile_object(llvm_text(kernel_module(program, target)), target, verify=True)
 
 
 def elementwise(value: Value, dtypes: Sequence[DType]) -> LoopProgram:

@@ -18,6 +18,7 @@ from tests.unit.lowering_harness import Builder, compile_graph, f32
 from ingot_compiler.backends.host.attention_layout import attention_layout
 from ingot_compiler.backends.host.attention_values import packs_values
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, LoopProgram
@@ -105,7 +106,7 @@ def _bf16_product(target: Target) -> LoopProgram:
 
 
 def _loops(name: str, program: LoopProgram, target: Target) -> list[Loop]:
-    found = innermost(assembly_text(kernel_module(program, target).text, target))
+    found = innermost(assembly_text(llvm_text(kernel_module(program, target)), target))
     most = max(map(_product_count, found))
     longest = [code for code in found if _product_count(code) == most]
     (statement,) = (item for item in program.body if isinstance(item, _KERNELS))

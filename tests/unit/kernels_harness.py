@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.llvm import Level, load_in_process
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.lowering.loops import LoopProgram
@@ -73,9 +74,9 @@ class Kernel:
     def __init__(self, program: LoopProgram, target: Target, level: Level | None = None) -> None:
         self.program = program
         module = kernel_module(program, target)
-        self.text = module.text
+        self.text = llvm_text(module)
         self._engine = load_in_process(
-            module.text, target, llvm_level(target) if level is None else level
+            llvm_text(module), target, llvm_level(target) if level is None else level
         )
         self._function = _KERNEL(self._engine.get_function_address(module.symbol))
 

@@ -14,6 +14,7 @@ from ingot_compiler.backends.host.attention_layout import (
 )
 from ingot_compiler.backends.host.attention_values import packs_values
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
@@ -334,7 +335,7 @@ def test_rows_of_the_next_head_are_prefetched() -> None:
         (symbol("Q"), symbol("T"), 96, 0),
     ):
         program = attention_program(target, 2, queries, keys, 20, 20, block=block)
-        text = kernel_module(program, target).text
+        text = llvm_text(kernel_module(program, target))
         assert text.count("i32 0, i32 2, i32 1)") == count
 
 
@@ -346,7 +347,7 @@ def test_foreign_targets_compile() -> None:
         module = kernel_module(
             attention_program(target, 2, 9, 30, 20, 24, mask=True, causal=True), target
         )
-        assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"
+        assert compile_object(llvm_text(module), target, verify=True)[:4] == b"\x7fELF"
 
 
 @pytest.mark.sweep(12)

@@ -18,6 +18,7 @@ from tests.unit.test_contraction_dtypes import program
 
 import ingot
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.lowering.bf16_pairs import add_bf16_pair_to_odd
@@ -73,7 +74,7 @@ def test_the_meaning_is_that_of_exact_fractions() -> None:
 def test_the_instruction_takes_pairs_of_a_register() -> None:
     """On any machine that compiles."""
     loops = program(TARGET, (7, 40, 16), ("bf16", "bf16", "f32"), 2)
-    text = assembly_text(kernel_module(loops, TARGET).text, TARGET)
+    text = assembly_text(llvm_text(kernel_module(loops, TARGET)), TARGET)
     assert text.count(".2h[") >= 4
 
 

@@ -21,6 +21,7 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.errors import InternalError, UserError
@@ -90,7 +91,7 @@ def test_sums_are_those_of_the_rounded_factors(target: Target) -> None:
 
 def test_the_instruction_is_used_where_it_is() -> None:
     """One for two products, on any machine that compiles; elsewhere the compiler knows none."""
-    text = kernel_module(program(TARGET, (7, 40, 7), PAIRS, 2), TARGET).text
+    text = llvm_text(kernel_module(program(TARGET, (7, 40, 7), PAIRS, 2), TARGET))
     assert "dpbf16ps.512" in text
     assert compile_object(text, TARGET, verify=True)[:4] == b"\x7fELF"
     other = parse_target("x86-64-v4")

@@ -9,6 +9,7 @@ from tests.unit.kernels_harness import aligned, empty
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.host_target import host_target
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, symbol
 from ingot_compiler.ir.types import DType
@@ -52,11 +53,11 @@ def test_lanes_of_several_tables(target: Target) -> None:
 @pytest.mark.parametrize(("entry", "result"), DTYPES)
 def test_two_instructions_look_up_all_lanes(entry: DType, result: DType) -> None:
     """64 of them where all elements are bytes; other machines load one by one."""
-    text = kernel_module(looked_up(entry, result), VBMI).text
+    text = llvm_text(kernel_module(looked_up(entry, result), VBMI))
     assert "vpermi2var.qi.512" in text
     assert ("<64 x i64>" in text) == (result != "f32")
-    assert (
-        "vpermi2var" not in kernel_module(looked_up(entry, result), parse_target("x86-64-v4")).text
+    assert "vpermi2var" not in llvm_text(
+        kernel_module(looked_up(entry, result), parse_target("x86-64-v4"))
     )
 
 

@@ -16,6 +16,7 @@ from tests.unit.test_block_weights import TARGETS, check, drawn, model_of, weigh
 
 import ingot
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.builder import GraphBuilder
@@ -216,7 +217,7 @@ def test_elements_of_a_come_from_memory() -> None:
     numbers = np.ones((192, 48), np.int8)
     result = product(builder, numbers, None, np.ones((1, 48), np.float32))
     (program,) = compile_graph(builder.finish([result]), target).programs
-    text = assembly_text(kernel_module(program, target).text, target)
+    text = assembly_text(llvm_text(kernel_module(program, target)), target)
     (loop,) = [part for part in text.split("\n.LBB") if part.count("vfmadd231ps") >= 24]
     assert loop.count("{1to16}") == loop.count("vfmadd231ps")
     assert "vpmovsxbd" in loop

@@ -29,6 +29,9 @@ from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.backends.c.c_forms import C_FORMS, CForm
+from ingot_compiler.backends.c.kernel_text import c_kernel
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.lowering.loops import Apply, Buffer, Constant, For, Load, LoopProgram, Store
 
 DATA_DEPENDENT = ("detector",)  # how many boxes it finds
 QUICK = (("lstm", "c"), ("lstm", "c-wide"), ("distilbert", "c-128"), ("gpt2", "c-256"))
@@ -134,6 +137,19 @@ def test_trees(form: CForm, tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
+@pytest.mark.parametrize("form", C_FORMS, ids=lambda form: form.name)
+def test_numbers_of_64_bits_are_no_indices(form: CForm) -> None:
+    """Where a kernel computes with numbers of 64 bits, nothing that it computes has the width of an
+    address; elsewhere indices have."""
+    j, buffers = symbol("j"), (Buffer("f32", written=False), Buffer("f32", written=True))
+    halved = Apply("mul", (Load(0, j), Constant(0.5, "f32")), "f32")
+    rounded = Apply("cast", (Apply("cast", (halved,), "i64"),), "f32")
+    for value, has_indices in ((halved, True), (rounded, False)):
+        body = (For("j", 64, "vector", (Store(1, j, value),)),)
+        text = c_kernel(LoopProgram(buffers, (), "i", 1, 1, body), form).text
+        assert ("intptr_t" in text) == has_indices
+
+
 def test_memory_is_that_of_the_plan(tmp_path: Path) -> None:
     """What is printed before anything is flashed is what the plan has, and what the file takes."""
     path = Cases("lstm", dynamic=False).path

@@ -10,6 +10,7 @@ from tests.unit.codegen_harness import FOREIGN, RUNNABLE, apply_program, compile
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
@@ -245,7 +246,9 @@ def test_every_float_function_has_both_widths() -> None:
         for dtype in _dtypes_of(function):
             if dtype in FLOATS:
                 result: DType = "bool" if function in _TESTS else dtype
-                assert kernel_module(
-                    apply_program(function, (dtype,) * (1 + (function in _BINARY)), result),
-                    _LEVELS[1],
-                ).text
+                assert llvm_text(
+                    kernel_module(
+                        apply_program(function, (dtype,) * (1 + (function in _BINARY)), result),
+                        _LEVELS[1],
+                    )
+                )

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, aligned, empty, normal
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import (
@@ -284,7 +285,7 @@ def test_weights_of_one_row_are_prefetched() -> None:
     target = parse_target(BEST)
     for rows, depth, is_prefetched in ((1, 1000, True), (1, 100, False), (2, 100, False)):
         tile = choose_tile(rows, 1024, target)
-        text = kernel_module(product_program(target, rows, 1024, depth, tile), target).text
+        text = llvm_text(kernel_module(product_program(target, rows, 1024, depth, tile), target))
         assert ("i32 0, i32 2, i32 1)" in text) == is_prefetched
 
 
@@ -396,7 +397,7 @@ def test_foreign_targets_compile() -> None:
     for name in ("aarch64", "riscv64"):
         target = parse_target(name)
         module = kernel_module(product_program(target, 13, 70, 9, RegisterTile(4, 2)), target)
-        assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"
+        assert compile_object(llvm_text(module), target, verify=True)[:4] == b"\x7fELF"
 
 
 def test_no_block_is_long() -> None:
@@ -405,8 +406,10 @@ def test_no_block_is_long() -> None:
     target = parse_target(BEST)
     for rows, columns in ((128, 768), (196, 256), (49, 512), (1, 1000), (784, 24), (128, 80)):
         tile = choose_tile(rows, columns, target)
-        text = kernel_module(
-            product_program(target, rows, columns, 768, tile, row_block=tile.rows * 4), target
-        ).text
+        text = llvm_text(
+            kernel_module(
+                product_program(target, rows, columns, 768, tile, row_block=tile.rows * 4), target
+            )
+        )
         lengths = [block.count("\n") for block in text.split(":\n")]
         assert max(lengths) <= 600

@@ -17,6 +17,7 @@ from tests.unit.kernels_harness import LEVELS, Kernel, aligned, empty, normal
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import lanes_of, rows_together
@@ -198,7 +199,7 @@ def test_each_machine_multiplies_as_it_can(
 ) -> None:
     """Four bytes by one instruction, or two pairs; pairs by one, or half by half."""
     target, together = parse_target(name), rows_together(dtypes[0])
-    text = kernel_module(program(target, (7, 40, 7), dtypes, together), target).text
+    text = llvm_text(kernel_module(program(target, (7, 40, 7), dtypes, together), target))
     assert instruction in text
     assert compile_object(text, target, verify=True)[:4] == b"\x7fELF"
 

@@ -9,6 +9,7 @@ from tests.benchmarks.bench_byte_kernels import Layer, kernel_of
 from tests.unit.inner_loops import Loop, counted_loops, innermost
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import parse_target
 
 PAGE = Path(__file__).parents[2] / "docs/measurements.md"
@@ -53,7 +54,7 @@ def test_sums_of_weights_read_no_factor() -> None:
     a constant and by nothing of A."""
     target = parse_target("aarch64+asimddp")
     program, _ = kernel_of(Layer("product", 8, 64, 16), "u8", "i8", target)
-    text = kernel_module(program, target).text
+    text = llvm_text(kernel_module(program, target))
     assert "bitcast <4 x i32> splat (i32 -2139062144) to <16 x i8>" in text
 
 

@@ -9,6 +9,7 @@ from tests.unit.codegen_harness import NUMPY, RUNNABLE, elementwise, interpret, 
 from tests.unit.kernels_harness import aligned, empty
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import dim_floordiv, symbol
 from ingot_compiler.ir.types import DType
@@ -42,7 +43,7 @@ OTHERS: dict[str, tuple[Value, tuple[DType, ...]]] = {
 def test_narrow_elements_fill_the_registers(name: str) -> None:
     """The widest element type decides: 512 bits hold 64 bytes or 32 times 16 bits."""
     value, dtypes, lanes = NARROW[name]
-    text = kernel_module(elementwise(value, dtypes), parse_target("x86-64-v4")).text
+    text = llvm_text(kernel_module(elementwise(value, dtypes), parse_target("x86-64-v4")))
     assert f"<{lanes} x i{512 // lanes}>" in text
     assert f"<{2 * lanes} x i" not in text
 
@@ -51,7 +52,7 @@ def test_narrow_elements_fill_the_registers(name: str) -> None:
 def test_wider_elements_have_the_lanes_of_f32(name: str) -> None:
     """So have bodies with indices in lanes and elements that lie apart."""
     value, dtypes = OTHERS[name]
-    text = kernel_module(elementwise(value, dtypes), parse_target("x86-64-v4")).text
+    text = llvm_text(kernel_module(elementwise(value, dtypes), parse_target("x86-64-v4")))
     assert "<16 x" in text
     assert "<32 x" not in text
     assert "<64 x" not in text

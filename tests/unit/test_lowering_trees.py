@@ -11,6 +11,7 @@ from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.types import DType, TensorType
@@ -90,6 +91,6 @@ def test_steps_neither_jump_nor_wait_with_a_load(dtype: DType, move: str) -> Non
     found = builder.op("walk_trees", 0, *tables, depth=3, features=5, leaves=leaves)
     target = parse_target("x86-64-v3")
     (program,) = compile_graph(builder.finish([found]), target).programs
-    text = assembly_text(kernel_module(program, target).text, target)
+    text = assembly_text(llvm_text(kernel_module(program, target)), target)
     assert text.count(move) == 2 * 3 * 8  # rows in a tree, and trees of a row
     assert "\tset" not in text

@@ -31,6 +31,7 @@ from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.llvm import Level, load_in_process
 from ingot_compiler.backends.host.llvm_binding import Engine
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.dims import evaluate, symbol
@@ -186,7 +187,9 @@ def test_object_code_has_the_instructions(precision: str, instruction: bytes) ->
         total = builder.op("matmul_integer", 0, builder.constant(drawn((128, 64), "i8", 1), "i8"))
     compiled = compile_graph(builder.finish([total]), TARGET, precision=precision)
     (program,) = in_tiles(compiled.programs)
-    assert instruction in compile_object(kernel_module(program, TARGET).text, TARGET, verify=True)
+    assert instruction in compile_object(
+        llvm_text(kernel_module(program, TARGET)), TARGET, verify=True
+    )
 
 
 def test_programs_that_fit_no_tiles_are_refused() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.lowering_harness import Builder, compile_graph, f32, normal
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.lowering.fused import launches_of
 
@@ -48,7 +49,7 @@ def test_no_step_has_more_loads_than_multiply_adds(rows: int, depth: int) -> Non
     steps = [
         step
         for program in compiled.programs
-        for step in steps_of(kernel_module(program, compiled.target).text)
+        for step in steps_of(llvm_text(kernel_module(program, compiled.target)))
     ]
     assert steps
     assert all(loads <= multiply_adds for multiply_adds, loads in steps), steps

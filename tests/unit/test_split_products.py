@@ -23,6 +23,7 @@ from tests.unit.test_matrix_tiles import TARGET, in_tiles, runs, tiles
 import ingot
 from ingot_build_rules.cli.main import main
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
@@ -210,7 +211,7 @@ def test_object_code_has_the_products(precision: str, products: int) -> None:
     """``tdpbf16ps`` of two columns of tiles, on any machine that compiles."""
     graph, _ = product(normal(1, 64, 128), normal(2, 128, 64))
     (program,) = in_tiles(compile_graph(graph, TARGET, precision=precision).programs)
-    code = compile_object(kernel_module(program, TARGET).text, TARGET, verify=True)
+    code = compile_object(llvm_text(kernel_module(program, TARGET)), TARGET, verify=True)
     count = sum(code.count(bytes((0xC4, 0xE2, vex, 0x5C))) for vex in (0x62, 0x5A))
     assert count  # of a loop that LLVM may unroll
     assert count % products == 0

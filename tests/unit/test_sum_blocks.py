@@ -24,6 +24,7 @@ from tests.unit.lowering_harness import Builder, compile_graph, f32, normal
 import ingot
 import ingot_runtime
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.sum_blocks import SumBlocks, sum_blocks
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.dims import evaluate, symbol
@@ -195,5 +196,5 @@ def test_panels_are_fetched_ahead_as_a_whole(depth: int) -> None:
     builder = Builder([f32(16, depth)])
     product = builder.op("matmul", 0, builder.constant(normal(1, depth, 16)))
     (program,) = compile_graph(builder.finish([product]), machine).programs
-    text = kernel_module(program, machine).text
+    text = llvm_text(kernel_module(program, machine))
     assert ("@llvm.prefetch" in text) == (depth * 64 >= 16384)

@@ -9,6 +9,7 @@ from tests.unit.codegen_harness import RUNNABLE, interpret, run_program
 from tests.unit.kernels_harness import aligned, empty
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_mul, symbol
 from ingot_compiler.lowering.loop_values import Apply, FromIndex, Load, Local, Value
@@ -50,7 +51,7 @@ NARROW = {
 
 
 def _text(found: LoopProgram) -> str:
-    return kernel_module(found, parse_target("x86-64-v4")).text
+    return llvm_text(kernel_module(found, parse_target("x86-64-v4")))
 
 
 @pytest.mark.parametrize("name", WIDE)

@@ -14,6 +14,7 @@ from tests.unit.lowering_harness import Builder, compile_graph, f32, normal
 from tests.unit.test_byte_convolutions import window
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.lowering.loops import Contraction
@@ -34,4 +35,4 @@ def test_first_convolution(target: str, channels: int, kernel: int, features: in
     result = builder.op("relu", product)
     programs = compile_graph(builder.finish([result]), machine).programs
     (found,) = (each for each in programs if isinstance(each.body[0], Contraction))
-    assert not IN_MEMORY.findall(assembly_text(kernel_module(found, machine).text, machine))
+    assert not IN_MEMORY.findall(assembly_text(llvm_text(kernel_module(found, machine)), machine))

@@ -57,7 +57,7 @@ class CSource:
 
 def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
     from ingot_compiler.backends.c.model_text import ModelText, model_text
-    from ingot_compiler.backends.c.stack_need import call_stack_need
+    from ingot_compiler.backends.c.stack_need import call_stack_need, read_kernel
     from ingot_compiler.backends.c.straight_line import straight_line, with_tensors
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.ir.errors import UserError
@@ -76,11 +76,13 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         raise error_in_names(error, names) from error
     if inputs.tensors_inside:
         line = with_tensors(line, plan, fused)
-    kernels = tuple(bytes(kernel.value()).decode() for kernel in inputs.kernels)
+    kernels = tuple(
+        read_kernel(symbol, bytes(kernel.value()))
+        for symbol, kernel in zip(inputs.symbols, inputs.kernels, strict=True)
+    )
     called, given, made = inputs.identifiers
-    pairs = tuple(zip(inputs.symbols, kernels, strict=True))
     told = tuple(text_in_names(text, names) for text in messages)
-    text = model_text(ModelText(called[0], given, made, pairs, line, told))
+    text = model_text(ModelText(called[0], given, made, kernels, line, told))
     return CSource(
         context.keep_bytes(text.encode("ascii")),
         line.shapes,

@@ -12,6 +12,7 @@ from typing import Any
 from ingot_build_rules.text.loop_record import read_program
 from ingot_build_rules.text.stripped import is_stripped
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.backends.registry import kernel_text
@@ -50,7 +51,9 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
 def _text(program: LoopProgram, target: str) -> str:
     """LLVM IR, or what the device's driver compiles."""
     write = kernel_text(target)
-    return write(program, target) if write else kernel_module(program, parse_target(target)).text
+    return (
+        write(program, target) if write else llvm_text(kernel_module(program, parse_target(target)))
+    )
 
 
 def _no_record(described: dict[str, Any], symbol: str) -> UserError:

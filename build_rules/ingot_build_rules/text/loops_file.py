@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ingot_compiler.backends.host.compile_kernel import compile_kernel
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import ModelError, UserError
@@ -100,7 +101,7 @@ def _library(program: LoopProgram, target: str) -> str:
 
 def _assembly(program: LoopProgram, target: str) -> str:
     parsed = parse_target(target)
-    return assembly_text(kernel_module(program, parsed).text, parsed)
+    return assembly_text(llvm_text(kernel_module(program, parsed)), parsed)
 
 
 def _of_kernels(make: Callable[[LoopProgram, str], str]) -> Callable[[TargetGroup], str]:

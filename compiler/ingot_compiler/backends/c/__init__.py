@@ -3,7 +3,7 @@
 In: loop programs, an instruction list, a form. Out: texts of C. Not done here: which files they
 become and how they are compiled (``ingot_build_rules.export``).
 
-The functions are those that the host runs: a kernel is written as LLVM IR by ``host.emit``, and
+The functions are those that the host runs: a kernel is written by ``host.emit``, and
 each of its instructions becomes a statement of C, in the same order.
 """
 

@@ -18,6 +18,7 @@ from ingot_compiler.backends.c_text.values import (
     CValue,
     size_bytes,
 )
+from ingot_compiler.backends.host.kernel_ir import Array
 
 _LETTERS = {
     "i1": "i32", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32",
@@ -85,8 +86,9 @@ class C99(CDialect):
         start = " = {0}" if count == 1 else ""
         return f"ALIGNED({alignment_bytes}){start}"
 
-    def lane_of(self, piece: str, number: int) -> str:
+    def lane_of(self, piece: str, number: int, known: str) -> str:
         """``piece[3]``."""
+        del known
         return f"{piece}[{number}]"
 
     def vector(self, element: str, texts: Sequence[str]) -> str:
@@ -186,18 +188,17 @@ class C99(CDialect):
         most = self.piece_lanes(len(sums))
         return [self.vector("i32", sums[at : at + most]) for at in range(0, len(sums), most)]
 
-    def table(self, name: str, element: str, texts: Sequence[str]) -> str:
+    def table(self, name: str, array: Array) -> str:
         """As bits, since a function stands in no initialiser."""
-        kind = self.unsigned_name(element)
-        numbers = ", ".join(self._table_number(text, element) for text in texts)
+        kind = self.unsigned_name(array.element)
+        numbers = ", ".join(self._table_number(each, array.element) for each in array.numbers)
         return f"static const {kind} {name}[] = {{{numbers}}};"
 
-    def _table_number(self, text: str, element: str) -> str:
-        if element not in _FLOATS:
-            return str(int(text) % (1 << 8 * size_bytes(element))) + (
-                "ULL" if size_bytes(element) == size_bytes("i64") else "u"
-            )
-        return self.float_bits(text, element)
+    def _table_number(self, number: int, element: str) -> str:
+        if element in _FLOATS:
+            return self.float_bits(number, element)
+        suffix = "ULL" if size_bytes(element) == size_bytes("i64") else "u"
+        return f"{number % (1 << 8 * size_bytes(element))}{suffix}"
 
 
 @functools.cache

@@ -9,65 +9,65 @@ of a requirement that did not hold.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 from ingot_compiler.backends.c.c99_dialect import c99
 from ingot_compiler.backends.c.c_forms import CForm, read_form
-from ingot_compiler.backends.c.prune import prune
-from ingot_compiler.backends.c_text.dialect import CDialect
+from ingot_compiler.backends.c.stack_need import CKernel, stack_need
 from ingot_compiler.backends.c_text.function import function_source
-from ingot_compiler.backends.c_text.values import GLOBAL, CValue
+from ingot_compiler.backends.c_text.scope import CStatement
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.ir_text import without_arguments
+from ingot_compiler.backends.host.kernel_ir import READS, WRITES, Instruction
 from ingot_compiler.lowering.loops import LoopProgram
 
-_SPARE = "  unsigned char *const spare = (unsigned char *)spare_bytes;"
-_WIDE_NUMBERS = re.compile(
-    r"(load|store) (<\d+ x )?i64|masked\.\w+\.v\d+i64"
-    r"|(sext|zext|fptosi|fptoui|bitcast) .* to (<\d+ x )?i64|call .*i64 @llvm\.fpto"
-)
-"""Instructions by which a number that is no index comes or goes."""
+_WIDENED = ("load", "sext", "zext", "fptosi", "fptoui", "bitcast")
+_POINTER = "unsigned char *"
+_SPARE = CStatement(f"  {_POINTER}const spare = ({_POINTER})spare_bytes;", "spare", type=_POINTER)
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
     """Of the type of the hook ``compile_kernel``; the target is the name of a form."""
-    symbol, text = kernel_text(program, read_form(target))
-    return symbol, text.encode()
+    made = c_kernel(program, read_form(target))
+    return made.symbol, made.content
 
 
-def kernel_text(program: LoopProgram, form: CForm) -> tuple[str, str]:
+def c_kernel(program: LoopProgram, form: CForm) -> CKernel:
     """Write the kernel of a program."""
-    module = kernel_module(program, form.machine)
-    symbol, arguments = module.symbol, _arguments(program)
-    text, dialect = without_arguments(module.text), _dialect(module.text, form)
-    source = function_source(dialect, text, symbol, arguments)
-    body = prune(source.declarations, (_SPARE, *source.lines))
-    used = "\n".join(body)
-    unused = [f"  (void){name};" for name, _ in _parameters(program) if name not in used.split()]
-    parameters = ", ".join(f"{kind}{name}" for name, kind in _parameters(program))
-    lines = [*source.tables, f"static NO_INLINE int {symbol}({parameters}) {{", *unused, *body, "}"]
-    return symbol, "\n".join([*lines, ""])
-
-
-def _dialect(text: str, form: CForm) -> CDialect:
-    """With indices of 64 bits only where numbers of the model have so many."""
-    return c99(form.lanes_max, indices=_WIDE_NUMBERS.search(text) is None)
-
-
-def _arguments(program: LoopProgram) -> dict[str, CValue]:
-    return {
-        f"%{name}": CValue("ptr", 0, (name,), GLOBAL) if "*" in kind else CValue("i64", 0, (name,))
-        for name, kind in _parameters(program)
-    }
-
-
-def _parameters(program: LoopProgram) -> list[tuple[str, str]]:
-    """Names, and the types before them."""
-    pointer, number = "unsigned char *", "int64_t "
-    return [
-        *((f"b{at}", pointer) for at in range(len(program.buffers))),
-        *((f"s{at}", number) for at in range(len(program.scalars))),
-        ("first", number),
-        ("last", number),
-        ("scratch", pointer),
+    kernel = kernel_module(program, form.machine)
+    dialect = c99(form.lanes_max, indices=not any(map(_moves_wide, kernel.instructions)))
+    source = function_source(dialect, kernel.without_tables())
+    body = _pruned((*source.declarations, _SPARE, *source.statements))
+    # Of which no address is made may have no use at all; it does no harm to say so of others.
+    bases = {name for each in body if each.type == _POINTER for name in each.reads}
+    unused = [each.text for each in source.parameters if each.text not in bases]
+    parameters = (
+        f"{_POINTER if each.space else 'int64_t '}{each.text}" for each in source.parameters
+    )
+    lines = [
+        *source.tables,
+        f"static NO_INLINE int {kernel.symbol}({', '.join(parameters)}) {{",
+        *(f"  (void){name};" for name in unused),
+        *(each.text for each in body),
+        "}",
+        "",
     ]
+    return CKernel(kernel.symbol, "\n".join(lines), stack_need(body))
+
+
+def _pruned(statements: Sequence[CStatement]) -> Sequence[CStatement]:
+    """Those that matter: compilers warn of variables and labels without use."""
+    while True:
+        read = {name for each in statements for name in (*each.reads, each.jumps)}
+        left = [each for each in statements if not each.makes or each.makes in read]
+        if len(left) == len(statements):
+            return left
+        statements = left
+
+
+def _moves_wide(found: Instruction) -> bool:
+    """Whether an instruction gives or takes a number of 64 bits that is no index: then indices have
+    64 bits, too."""
+    if found.opcode == "store" or found.word in WRITES:
+        return found.operands[0].element == "i64"
+    is_number = found.opcode in _WIDENED or found.word in (*READS, "llvm.fptosi.sat")
+    return is_number and found.result.element == "i64"

@@ -6,11 +6,12 @@ and the weights (``ingot_build_rules.export``), kernels (``kernel_text``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from importlib import resources
+from string import ascii_letters, digits
 
 from ingot_compiler.backends.c.c_forms import CForm
+from ingot_compiler.backends.c.stack_need import CKernel
 from ingot_compiler.backends.c.straight_line import (
     INPUT,
     OUTPUT,
@@ -23,6 +24,7 @@ from ingot_compiler.backends.c.straight_line import (
 from ingot_runtime.format.abi import RC_REQUIREMENT
 from ingot_runtime.lazy_dataclass import dataclass
 
+_PLAIN = frozenset(f"{ascii_letters}{digits} ,.:;=+()[]<>_'-")
 _HEAD = """\
 #include "{model}.h"
 #include "{model}_support.h"
@@ -39,12 +41,12 @@ _HEAD = """\
 @dataclass(frozen=True, slots=True)
 class ModelText:
     """What the text is made of; ``model``, ``inputs``, ``outputs``: identifiers; ``kernels``:
-    (symbol, text) in the order of their numbers; ``messages``: of requirements."""
+    in the order of their numbers; ``messages``: of requirements."""
 
     model: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    kernels: tuple[tuple[str, str], ...]
+    kernels: tuple[CKernel, ...]
     line: StraightLine
     messages: tuple[str, ...]
 
@@ -59,7 +61,7 @@ def support_text(form: CForm) -> str:
 def model_text(made: ModelText) -> str:
     """Write the file: kernels that are called, workspace, ``MODEL_run``, ``MODEL_message``."""
     used = {call.kernel for call in made.line.calls}
-    kernels = (text for at, (_, text) in enumerate(made.kernels) if at in used)
+    kernels = (kernel.text for at, kernel in enumerate(made.kernels) if at in used)
     head = _HEAD.format(model=made.model)
     parts = (*_workspace(made), *kernels, *_run(made), *_message(made), *_maps(made))
     return "\n".join((head, *parts, ""))
@@ -77,31 +79,34 @@ def _workspace(made: ModelText) -> Iterator[str]:
 
 
 def _run(made: ModelText) -> Iterator[str]:
-    model = made.model
-    calls = [text for call in made.line.calls for text in _call(made, call)]
-    used = set(re.findall(r"\w+", "\n".join(calls)))
+    model, line = made.model, made.line
+    used = {(place.kind, place.number) for call in line.calls for place in call.buffers}
+    kinds = {kind for kind, _ in used}
     yield f"int {model}_run(const struct {model}_inputs *inputs,"
     yield f"{' ' * (len(model) + 9)}const struct {model}_outputs *outputs) {{"
-    for kind, letter, names in (("inputs", "i", made.inputs), ("outputs", "o", made.outputs)):
+    tensors = ((INPUT, made.inputs), (OUTPUT, made.outputs))
+    for kind, names in tensors:
         for number, name in enumerate(names):
-            if f"{letter}{number}" in used:
-                yield f"  unsigned char *const {letter}{number} = (unsigned char *){kind}->{name};"
-    if "w" in used:
+            if (kind, number) in used:
+                variable = f"{_LETTERS[kind]}{number}"
+                yield f"  unsigned char *const {variable} = (unsigned char *){kind}s->{name};"
+    if WEIGHTS in kinds:
         yield f"  unsigned char *const w = (unsigned char *){model}_weights;"
-    if "m" in used:
+    if WORKSPACE in kinds or (line.scratch_bytes and line.calls):
         yield "  unsigned char *const m = (unsigned char *)workspace;"
-    if "code" in used:
+    if any(call.messages for call in line.calls):
         yield "  int code;"
-    for kind, letter in (("inputs", "i"), ("outputs", "o")):
-        if not any(re.fullmatch(rf"{letter}\d+", word) for word in used):
-            yield f"  (void){kind};"
-    yield from calls
+    for kind, _ in tensors:
+        if kind not in kinds:
+            yield f"  (void){kind}s;"
+    for call in line.calls:
+        yield from _call(made, call)
     yield "  return 0;"
     yield "}"
 
 
 def _call(made: ModelText, call: CalledKernel) -> Iterator[str]:
-    symbol, _ = made.kernels[call.kernel]
+    symbol = made.kernels[call.kernel].symbol
     scratch = "m" if ram_bytes(made.line) else "(unsigned char *)spare_bytes"
     behind = f" + {made.line.workspace_bytes}" if made.line.workspace_bytes else ""
     arguments = [
@@ -157,4 +162,4 @@ def _maps(made: ModelText) -> Iterator[str]:
 def plain_text(text: str) -> str:
     """``text`` as it may stand in a comment or a string of C: what may end either, or is no ASCII,
     becomes an underscore."""
-    return re.sub(r"[^A-Za-z0-9 ,.:;=+()\[\]<>_'-]", "_", text)
+    return "".join(letter if letter in _PLAIN else "_" for letter in text)

@@ -1,8 +1,8 @@
-"""How much stack a model needs on a processor of 32 bits, from its text: before any compiler.
+"""How much stack a model needs on a processor of 32 bits, from its statements: before any compiler.
 
-In: texts of kernels as ``kernel_text`` writes them, who calls them. Out: bytes: of a kernel its
-arrays, and as many numbers as are live at once. Not done here: what a compiler really takes, which is less where numbers stay
-in registers (tests compare); other processors.
+In: statements of kernels, who calls them. Out: bytes: of a kernel its arrays, and as many numbers
+as are live at once; ``CKernel``. Not done here: what a compiler really takes, which is less where
+numbers stay in registers (tests compare); other processors.
 
 A number is live from the line that makes it to the last that reads it, and where that is in a loop
 that it was made before, to the end of the loop.
@@ -10,31 +10,48 @@ that it was made before, to the end of the loop.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from ingot_compiler.backends.c.straight_line import CalledKernel, StraightLine
 from ingot_runtime.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from ingot_compiler.backends.c_text.scope import CStatement
 
 CALL_BYTES = 128
 """What a function saves: eight registers of the processor and eight of its floats, and arguments."""
 _RUN_TIME_BYTES = 96  # of functions of the compiler's: divisions of 64 bits, f64
 _WORD_BYTES = 4
 _WIDE = ("int64_t", "uint64_t", "double")
-_NAME = re.compile(r"\b[A-Za-z_]\w*\b")
-_MADE = re.compile(r"  (?:const )?([\w ]+?[ *](?:const )?)(\w+) = ")
-_CARRIED = re.compile(r"  (\w+) (\w+), \2_next;$")
-_ARRAY = re.compile(r"  (\w+) \w+\[(\d+)\]")
-_LABEL = re.compile(r"(\w+): ;$")
-_GOTO = re.compile(r"goto (\w+);")
-_SIZES_BYTES = {"unsigned char": 1, "int8_t": 1, "int16_t": 2, **dict.fromkeys(_WIDE, 8)}
+_SIZES_BYTES = {"int8_t": 1, "int16_t": 2, **dict.fromkeys(_WIDE, 8)}
 
 
-def call_stack_need(line: StraightLine, kernels: Sequence[str]) -> int:
+@dataclass(frozen=True, slots=True)
+class CKernel:
+    """The text of a kernel, the name of its function, and the stack that a call needs at most."""
+
+    symbol: str
+    text: str
+    stack_bytes: int
+
+    @property
+    def content(self) -> bytes:
+        """What ``read_kernel`` reads."""
+        return f"{self.stack_bytes}\n{self.text}".encode()
+
+
+def read_kernel(symbol: str, content: bytes) -> CKernel:
+    """Return the kernel of a ``content``."""
+    stack_bytes, _, text = content.decode().partition("\n")
+    return CKernel(symbol, text, int(stack_bytes))
+
+
+def call_stack_need(line: StraightLine, kernels: Sequence[CKernel]) -> int:
     """Return the bytes that ``MODEL_run`` needs with the kernel that needs most."""
-    needs = {number: stack_need(kernels[number]) for number in {c.kernel for c in line.calls}}
-    return max((needs[call.kernel] + _call_bytes(call) for call in line.calls), default=CALL_BYTES)
+    needs = (kernels[call.kernel].stack_bytes + _call_bytes(call) for call in line.calls)
+    return max(needs, default=CALL_BYTES)
 
 
 def _call_bytes(call: CalledKernel) -> int:
@@ -52,9 +69,8 @@ class _Live:
     last: int
 
 
-def stack_need(text: str) -> int:
+def stack_need(lines: Sequence[CStatement]) -> int:
     """Return the bytes that a kernel needs at most, saved registers among them."""
-    lines = text.split("\n")
     numbers = _numbers(lines)
     for start, end in _loops(lines):
         for number in numbers:
@@ -64,45 +80,28 @@ def stack_need(text: str) -> int:
     for number in numbers:
         changes[number.first] += number.size_bytes
         changes[number.last] -= number.size_bytes
-    return CALL_BYTES + sum(map(_array_bytes, lines)) + max(accumulate(changes))
+    arrays = sum(each.count * _SIZES_BYTES.get(each.type, _WORD_BYTES) for each in lines)
+    return CALL_BYTES + arrays + max(accumulate(changes))
 
 
-def _numbers(lines: Sequence[str]) -> list[_Live]:
+def _numbers(lines: Sequence[CStatement]) -> list[_Live]:
     """Those that the lines make and read."""
     found: dict[str, _Live] = {}
     for at, line in enumerate(lines):
-        if made := _MADE.match(line):
-            size_bytes = 8 if made[1].split()[0] in _WIDE else _WORD_BYTES
-            found.setdefault(made[2], _Live(size_bytes, at, at))
-        elif carried := _CARRIED.match(line):
-            size_bytes = 8 if carried[1] in _WIDE else _WORD_BYTES
-            found[carried[2]] = _Live(size_bytes, len(lines), 0)
-        else:
-            for name in _NAME.findall(line):
-                _extend(found, name, at)
-            continue
-        for name in _NAME.findall(line)[1:]:
-            _extend(found, name, at)
-    return [number for number in found.values() if number.first < number.last]
+        if line.type and not line.count:
+            size_bytes = 8 if line.type in _WIDE else _WORD_BYTES
+            found[line.makes] = _Live(size_bytes, at, at)
+        for name in (line.makes, *line.reads):
+            if name in found:
+                found[name].last = at
+    return list(found.values())
 
 
-def _extend(found: dict[str, _Live], name: str, at: int) -> None:
-    if number := found.get(name.removesuffix("_next")):
-        number.first, number.last = min(number.first, at), max(number.last, at)
-
-
-def _loops(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _loops(lines: Sequence[CStatement]) -> Iterator[tuple[int, int]]:
     """(first, last) line of each loop, inner ones first."""
     labels: dict[str, int] = {}
     for at, line in enumerate(lines):
-        if label := _LABEL.match(line):
-            labels[label[1]] = at
-        for target in _GOTO.findall(line):
-            if target in labels:
-                yield labels[target], at
-
-
-def _array_bytes(line: str) -> int:
-    """The bytes of an array that a line declares."""
-    found = _ARRAY.match(line)
-    return int(found[2]) * _SIZES_BYTES.get(found[1], _WORD_BYTES) if found else 0
+        if line.jumps in labels:
+            yield labels[line.jumps], at
+        if line.makes:
+            labels[line.makes] = at

@@ -154,7 +154,7 @@ def saturated(source: Shape, target: str, text: str) -> str:
     dialect, lanes = source.dialect, source.lanes
     goal, bits = Shape(dialect, target, lanes), 8 * size_bytes(target)
     ends = (-(1 << bits - 1), (1 << bits - 1) - 1)
-    least, most = (_all(goal, dialect.scalar_text(str(end), target, 0)) for end in ends)
+    least, most = (_all(goal, dialect.scalar_text(end, target, 0)) for end in ends)
     low, high = (_all(source, f"{sign}0x1p{bits - 1}") for sign in ("-", ""))
     masked = size_bytes(source.element) != size_bytes(target) and lanes > 1
     below, whole, above = (

@@ -1,20 +1,20 @@
 """How a language of the C family spells types, lanes and bits.
 
-In: elements of LLVM IR, numbers of lanes, texts. Out: texts. Not done here: which instruction
+In: elements, numbers of lanes, texts. Out: texts. Not done here: which instruction
 becomes what (``arithmetic``, ``lanes``, ``memory``), a language itself (a back end each).
 """
 
 from __future__ import annotations
 
 import math
-import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ingot_compiler.backends.c_text.values import CValue
-from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, LlvmValue
+from ingot_compiler.backends.host.kernel_ir import Array
+from ingot_compiler.backends.host.llvm_value import FLOAT_ELEMENTS, SIZES_BYTES, LlvmValue
 from ingot_compiler.ir.errors import InternalError
 
 _LEAST_BITS = {"i1": 32, "i32": 32, "i64": 64, "ptr": 64}
@@ -81,16 +81,20 @@ class CDialect(ABC):
         """Lanes of each piece; 0 for a scalar."""
         return min(lanes, self.lanes_max)
 
+    def piece_of(self, value: CValue, number: int) -> str:
+        """The piece that has a lane; a scalar stands for all."""
+        return value.text if value.lanes <= 1 else value.pieces[number // self.lanes_max]
+
     def lane(self, value: CValue, number: int) -> str:
-        """One lane as a scalar; a scalar stands for all."""
-        if value.lanes <= 1:
-            return value.text
-        at, inside = divmod(number, self.lanes_max)
-        return value.pieces[at] if self.lanes_max == 1 else self.lane_of(value.pieces[at], inside)
+        """One lane as a scalar."""
+        piece = self.piece_of(value, number)
+        if value.lanes <= 1 or self.lanes_max == 1:
+            return piece
+        return self.lane_of(piece, number % self.lanes_max, value.lane)
 
     @abstractmethod
-    def lane_of(self, piece: str, number: int) -> str:
-        """One lane of a piece that has several."""
+    def lane_of(self, piece: str, number: int, known: str) -> str:
+        """One lane of a piece that has several; ``known``: what it is made of, if that is said."""
 
     @abstractmethod
     def vector(self, element: str, texts: Sequence[str]) -> str:
@@ -153,37 +157,33 @@ class CDialect(ABC):
         """Sums of the products of pairs of i16 that lie beside each other, as i32."""
 
     @abstractmethod
-    def table(self, name: str, element: str, texts: Sequence[str]) -> str:
-        """The declaration of an array of numbers, which are given as LLVM IR writes them."""
+    def table(self, name: str, array: Array) -> str:
+        """The declaration of an array under a name."""
 
     # -- constants ---------------------------------------------------------------------------------
 
     def constant_value(self, value: LlvmValue) -> CValue:
-        """A constant operand; ``value`` is no name."""
+        """A constant operand."""
         count, lanes = self.piece_count(value.lanes), self.piece_lanes(value.lanes)
+        numbers = value.numbers or (0,)  # of poison any will do
+        texts = [self.scalar_text(number, value.element, lanes) for number in numbers]
+        lane = ""
         if not value.lanes:
-            return CValue(value.element, 0, (self.scalar_text(value.text, value.element, 0),))
-        if value.text.startswith("<"):
-            texts = [part.split(" ", 1)[1] for part in value.text[1:-1].split(", ")]
-            numbers = [self.scalar_text(text, value.element, lanes) for text in texts]
-            pieces = [numbers[at : at + lanes] for at in range(0, value.lanes, lanes)]
-            made = tuple(self.vector(value.element, piece) for piece in pieces)
-            return CValue(value.element, value.lanes, made)
-        found = re.fullmatch(r"splat \(\w+ (\S+)\)", value.text)
-        text = found[1] if found else "0"  # zeroinitializer, poison
-        number = self.scalar_text(text, value.element, lanes)
-        piece = self.splat(value.element, lanes, number)
-        return CValue(value.element, value.lanes, (piece,) * count)
+            pieces = texts
+        elif len(texts) == 1:
+            (lane,) = texts
+            pieces = [self.splat(value.element, lanes, lane)] * count
+        else:
+            starts = range(0, value.lanes, lanes)
+            pieces = [self.vector(value.element, texts[at : at + lanes]) for at in starts]
+        return CValue(value.element, value.lanes, tuple(pieces), lane=lane)
 
-    def scalar_text(self, text: str, element: str, lanes: int) -> str:
-        """A number; ``lanes``: those of the vector that it is a part of."""
+    def scalar_text(self, number: int, element: str, lanes: int) -> str:
+        """A number of a constant; ``lanes``: those of the vector that it is a part of."""
         if element == "i1":
-            is_true = text in ("true", "1")
-            return ("-1" if lanes else "1") if is_true else "0"
-        if element in ("float", "double"):
-            empty = text in ("0", "zeroinitializer", "poison")
-            return self._float_text(0 if empty else int(text, 16), element)
-        number = 0 if text in ("zeroinitializer", "poison") else int(text)
+            return ("-1" if lanes else "1") if number else "0"
+        if element in FLOAT_ELEMENTS:
+            return self._float_text(number, element)
         return self._integer_text(number, element)
 
     def _integer_text(self, number: int, element: str) -> str:
@@ -196,16 +196,15 @@ class CDialect(ABC):
         return text if element in _LEAST_BITS else f"({self.scalar_name(element)}){text}"
 
     def _float_text(self, bits: int, element: str) -> str:
-        """A float from the bits of the double that LLVM writes for it."""
+        """A float from the bits of the double that has its value."""
         value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
         if math.isfinite(value):
             text = f"{value.hex()}{'f' if element == 'float' else ''}"
             return f"({text})" if text.startswith("-") else text
-        return self.from_unsigned(element, 0, self.float_bits(f"{bits:#x}", element))
+        return self.from_unsigned(element, 0, self.float_bits(bits, element))
 
-    def float_bits(self, text: str, element: str) -> str:
-        """The bits of a float, from those of the double that LLVM writes for it."""
-        bits = 0 if text in ("0", "zeroinitializer") else int(text, 16)
+    def float_bits(self, bits: int, element: str) -> str:
+        """The bits of a float, from those of the double that has its value."""
         if element == "double":
             return f"{bits:#x}U{self.long_suffix}"
         value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]

@@ -1,30 +1,28 @@
-"""One function of LLVM IR as a function of C: a statement per instruction, jumps as goto.
+"""One kernel as a function of C: a statement per instruction, jumps as goto.
 
-In: the text of a module. Out: declarations of its tables, the body of the function. Not done here:
-the kernel around it (a back end each).
+In: ``KernelIr``. Out: declarations of its tables, the body of the function. Not done here: the
+kernel around it (a back end each).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ingot_compiler.backends.c_text import arithmetic, lanes, memory
 from ingot_compiler.backends.c_text.arithmetic import Shape
 from ingot_compiler.backends.c_text.dialect import CDialect
-from ingot_compiler.backends.c_text.scope import CScope
-from ingot_compiler.backends.c_text.values import CONSTANT, CValue
-from ingot_compiler.backends.host.ir_text import (
+from ingot_compiler.backends.c_text.scope import CScope, CStatement
+from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, CValue
+from ingot_compiler.backends.host.kernel_ir import (
+    READS,
+    WRITES,
     Array,
     Block,
     Instruction,
-    IrFunction,
-    operands,
-    parts,
-    phi_sources,
-    read_function,
-    typed,
+    KernelIr,
 )
+from ingot_compiler.backends.host.llvm_text import instruction_text
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -33,231 +31,210 @@ _BINARY = (
     "fadd", "fsub", "fmul", "fdiv",
 )  # fmt: skip
 _CONVERSIONS = ("sext", "zext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui")
-_CALL = re.compile(r"(<\d+ x \w+>|\w+) @llvm\.([\w.]+)\((.*)\)$")
-_SUFFIX = re.compile(r"(\.(v\d+)?(i\d+|f\d+|p0))+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``tables`` stand before the function, ``declarations`` before the ``lines`` of its body."""
+    """``tables`` stand before the function, ``declarations`` before the ``statements`` of its
+    body."""
 
+    parameters: tuple[CValue, ...]
     tables: tuple[str, ...]
-    declarations: tuple[str, ...]
-    lines: tuple[str, ...]
+    declarations: tuple[CStatement, ...]
+    statements: tuple[CStatement, ...]
 
 
-def function_source(
-    dialect: CDialect, text: str, prefix: str, arguments: dict[str, CValue]
-) -> Source:
-    """Translate the function of a module; ``prefix`` begins names of tables, ``arguments`` are what
-    it finds, by the names of LLVM IR.
+def function_source(dialect: CDialect, kernel: KernelIr) -> Source:
+    """Translate a kernel.
 
     Raises:
         InternalError: an instruction that has no form in C.
     """
-    function = read_function(text)
-    scope = CScope(dialect, prefix, arguments)
-    tables = tuple(_table(scope, array) for array in function.arrays if array.name != "zeros")
-    _declare_phis(scope, function)
-    for block in function.blocks:
-        scope.lines.append(f"{block.label}: ;")
-        for instruction in block.instructions:
-            _translate(scope, function, block, instruction)
-    return Source(tables, tuple(scope.declarations), tuple(scope.lines))
+    scope = CScope(dialect)
+    for each in kernel.parameters:
+        space = GLOBAL if each.element == "ptr" else ""
+        scope.values[each.name] = replace(scope.named(each), space=space)
+    parameters = tuple(scope.values[each.name] for each in kernel.parameters)
+    tables = tuple(
+        _table(scope, kernel.symbol, each) for each in kernel.arrays if each.name != "zeros"
+    )
+    blocks = {block.label: block for block in kernel.blocks}
+    for found in kernel.instructions:
+        if found.opcode == "phi":
+            _declare_phi(scope, found)
+    for block in kernel.blocks:
+        scope.statements.append(CStatement(f"{block.label}: ;", block.label))
+        for found in block.instructions:
+            if found.opcode == "br":
+                _branch(scope, blocks, block, found)
+            elif found.opcode != "phi":
+                _translate(scope, found)
+    return Source(parameters, tables, tuple(scope.declarations), tuple(scope.statements))
 
 
-def _table(scope: CScope, array: Array) -> str:
-    name, dialect = f"{scope.prefix}_{array.name}", scope.dialect
+def _table(scope: CScope, prefix: str, array: Array) -> str:
+    name, dialect = f"{prefix}_{array.name}", scope.dialect
     start = dialect.pointer(CONSTANT, "")
     scope.values[f"@{array.name}"] = CValue("ptr", 0, (f"(({start}){name})",), CONSTANT)
-    return dialect.table(name, array.element, array.values)
+    return dialect.table(name, array)
 
 
-def _declare_phis(scope: CScope, function: IrFunction) -> None:
+def _declare_phi(scope: CScope, found: Instruction) -> None:
     """Variables that jumps assign to; each is set from a copy, as all change at once."""
-    for block in function.blocks:
-        for instruction in block.instructions:
-            if instruction.opcode == "phi":
-                kind, _ = phi_sources(instruction.rest)
-                if kind.element == "ptr":
-                    raise InternalError("an address that a loop carries has no form in C")
-                made = scope.named(instruction.result, kind.element, kind.lanes)
-                scope.values[instruction.result] = made
-                for piece in made.pieces:
-                    declared = memory.declared(scope.dialect, made, f"{piece}, {piece}_next")
-                    scope.declarations.append(f"  {declared}")
+    if found.result.element == "ptr":
+        raise InternalError("an address that a loop carries has no form in C")
+    made = scope.values[found.result.name] = scope.named(found.result)
+    kind = scope.dialect.type_name(made.element, made.piece_lanes)
+    scope.declarations += [
+        CStatement(f"  {kind} {piece}, {piece}_next;", piece, type=kind) for piece in made.pieces
+    ]
 
 
-def _translate(scope: CScope, function: IrFunction, block: Block, found: Instruction) -> None:
-    name, opcode, rest = found.result, found.opcode, found.rest
-    if name in scope.values:  # an argument, or a phi
-        return
+def _translate(scope: CScope, found: Instruction) -> None:
+    opcode = found.opcode
     if opcode in _BINARY:
-        _lanewise(scope, name, rest, lambda shape, texts: arithmetic.binary(opcode, shape, *texts))
-    elif opcode in ("icmp", "fcmp"):
-        _compare(scope, name, rest)
+        _lanewise(scope, found, lambda shape, texts: arithmetic.binary(opcode, shape, *texts))
     elif opcode in _CONVERSIONS:
-        _convert(scope, name, opcode, rest)
-    elif opcode == "store":
-        memory.store(scope, rest)
+        element = found.result.element
+        _lanewise(
+            scope, found, lambda shape, texts: arithmetic.convert(opcode, shape, element, *texts)
+        )
     elif opcode in _STATEMENTS:
-        _STATEMENTS[opcode](scope, name, rest)
-    elif opcode == "br":
-        _branch(scope, function, block, rest)
-    elif opcode == "ret":
-        scope.line(f"return {scope.value(typed(rest)).text}")
+        _STATEMENTS[opcode](scope, found)
     else:
-        raise InternalError(f"instruction {opcode} has no form in C", why=rest)
+        raise InternalError(f"instruction {opcode} has no form in C", why=instruction_text(found))
 
 
 def _lanewise(
-    scope: CScope, name: str, rest: str, text: Callable[[Shape, Sequence[str]], str]
+    scope: CScope, found: Instruction, text: Callable[[Shape, Sequence[str]], str]
 ) -> None:
     """The same in every piece."""
-    values = [scope.value(operand) for operand in operands(rest)]
-    rows = zip(*(value.pieces for value in values), strict=True)
+    values = [scope.value(each) for each in found.operands]
     shape = _shape(scope, values[0])
-    scope.define(name, shape.element, values[0].lanes, [text(shape, row) for row in rows])
+    rows = zip(*(value.pieces for value in values), strict=True)
+    scope.define(found.result, [text(shape, row) for row in rows], values)
 
 
 def _shape(scope: CScope, value: CValue) -> Shape:
     return Shape(scope.dialect, value.element, value.piece_lanes)
 
 
-def _compare(scope: CScope, name: str, rest: str) -> None:
-    predicate, _, others = rest.partition(" ")
-    left, right = (scope.value(operand) for operand in operands(others))
-    rows = zip(left.pieces, right.pieces, strict=True)
-    texts = [arithmetic.compare(predicate, _shape(scope, left), *row) for row in rows]
-    scope.define(name, "i1", left.lanes, texts)
+def _compare(scope: CScope, found: Instruction) -> None:
+    predicate = found.word
+    _lanewise(scope, found, lambda shape, texts: arithmetic.compare(predicate, shape, *texts))
 
 
-def _convert(scope: CScope, name: str, opcode: str, rest: str) -> None:
-    source, _, target = rest.rpartition(" to ")
-    value, kind = scope.value(typed(source)), typed(f"{target} x")
-    shape = _shape(scope, value)
-    texts = [arithmetic.convert(opcode, shape, kind.element, piece) for piece in value.pieces]
-    scope.define(name, kind.element, kind.lanes, texts)
+def _bitcast(scope: CScope, found: Instruction) -> None:
+    value, result = scope.value(found.operands[0]), found.result
+    texts = lanes.seen_as(scope.dialect, value, result.element, result.lanes)
+    scope.define(result, texts, [value])
 
 
-def _bitcast(scope: CScope, name: str, rest: str) -> None:
-    source, _, target = rest.rpartition(" to ")
-    kind = typed(f"{target} x")
-    texts = lanes.seen_as(scope.dialect, scope.value(typed(source)), kind.element, kind.lanes)
-    scope.define(name, kind.element, kind.lanes, texts)
+def _negate(scope: CScope, found: Instruction) -> None:
+    _lanewise(scope, found, lambda _, texts: f"-{texts[0]}")
 
 
-def _negate(scope: CScope, name: str, rest: str) -> None:
-    value = scope.value(typed(rest))
-    scope.define(name, value.element, value.lanes, [f"-{piece}" for piece in value.pieces])
-
-
-def _freeze(scope: CScope, name: str, rest: str) -> None:
+def _freeze(scope: CScope, found: Instruction) -> None:
     """The same value: C has no poison."""
-    scope.values[name] = scope.value(typed(rest))
+    scope.values[found.result.name] = scope.value(found.operands[0])
 
 
-def _select(scope: CScope, name: str, rest: str) -> None:
-    condition, left, right = (scope.value(operand) for operand in operands(rest))
+def _select(scope: CScope, found: Instruction) -> None:
+    condition, left, right = values = [scope.value(each) for each in found.operands]
     if left.space:
-        memory.pointers_chosen(scope, name, (condition, left, right))
+        memory.pointers_chosen(scope, found.result, values)
         return
     masked, shape = bool(condition.lanes), _shape(scope, left)
     conditions = condition.pieces if masked else condition.pieces * len(left.pieces)
     rows = zip(conditions, left.pieces, right.pieces, strict=True)
     texts = [arithmetic.choose(shape, *row, masked=masked) for row in rows]
-    scope.define(name, left.element, left.lanes, texts)
+    scope.define(found.result, texts, values)
 
 
-def _insert(scope: CScope, name: str, rest: str) -> None:
+def _insert(scope: CScope, found: Instruction) -> None:
     """Only into lanes that hold nothing yet, before a shuffle that gives all the first one's."""
-    vector, scalar, _ = operands(rest)
-    assert vector.text == "poison", rest
-    text = scope.value(scalar).text
+    vector, given, _ = found.operands
+    assert not vector.name, found
+    scalar = scope.value(given)
     # A lane of a mask is 0 or -1, a scalar 0 or 1.
-    text = f"-{text}" if vector.element == "i1" else text
+    text = f"-{scalar.text}" if vector.element == "i1" else scalar.text
     texts = lanes.splat(scope.dialect, vector.element, vector.lanes, text)
-    scope.define(name, vector.element, vector.lanes, texts)
+    scope.define(found.result, texts, [scalar])
 
 
-def _shuffle(scope: CScope, name: str, rest: str) -> None:
-    left, right, mask = operands(rest)
-    texts = lanes.shuffle(scope.dialect, scope.value(left), scope.value(right), mask.text)
-    scope.define(name, left.element, mask.lanes, texts)
+def _shuffle(scope: CScope, found: Instruction) -> None:
+    left, right, mask = found.operands
+    values = scope.value(left), scope.value(right)
+    scope.define_pieces(found.result, *lanes.shuffle(scope.dialect, *values, mask.lane_numbers))
 
 
-def _extract(scope: CScope, name: str, rest: str) -> None:
-    vector, lane = operands(rest)
-    value = scope.value(vector)
-    text = scope.dialect.lane(value, int(lane.text))
-    scope.define(name, value.element, 0, [f"-{text}" if value.element == "i1" else text])
+def _extract(scope: CScope, found: Instruction) -> None:
+    value, lane = scope.value(found.operands[0]), found.operands[1].numbers[0]
+    text = scope.dialect.lane(value, lane)
+    text = f"-{text}" if value.element == "i1" else text
+    scope.define_pieces(found.result, [text], [[scope.dialect.piece_of(value, lane)]])
 
 
-def _call(scope: CScope, name: str, rest: str) -> None:
-    found = _CALL.match(rest)
-    if found is None:
-        raise InternalError("a call has no form in C", why=rest)
-    result, function, arguments = found.groups()
-    short = _SUFFIX.sub("", function)
-    if short in ("masked.load", "masked.gather"):
-        memory.masked_read(scope, name, result, arguments)
-    elif short in ("masked.store", "masked.scatter"):
-        memory.masked_write(scope, arguments)
-    elif short.endswith("pmadd.wd"):
-        left, right = (scope.value(operand) for operand in operands(arguments))
-        kind = typed(f"{result} x")
-        texts = scope.dialect.multiplied_pairs(left, right)
-        scope.define(name, kind.element, kind.lanes, texts)
-    elif short == "fptosi.sat":
-        kind = typed(f"{result} x")
-        (value,) = (scope.value(operand) for operand in operands(arguments))
-        shape = _shape(scope, value)
-        texts = [arithmetic.saturated(shape, kind.element, piece) for piece in value.pieces]
-        scope.define(name, kind.element, kind.lanes, texts)
-    elif short != "prefetch":
-        _lanewise(scope, name, arguments, lambda shape, texts: arithmetic.call(short, shape, texts))
+def _call(scope: CScope, found: Instruction) -> None:
+    name = found.word.removeprefix("llvm.")
+    if found.word in READS:
+        memory.masked_read(scope, found)
+    elif found.word in WRITES:
+        memory.masked_write(scope, found)
+    elif name.endswith("pmadd.wd"):
+        values = [scope.value(each) for each in found.operands]
+        scope.define(found.result, scope.dialect.multiplied_pairs(*values), values)
+    elif name == "fptosi.sat":
+        element = found.result.element
+        _lanewise(scope, found, lambda shape, texts: arithmetic.saturated(shape, element, *texts))
+    elif name != "prefetch":
+        _lanewise(scope, found, lambda shape, texts: arithmetic.call(name, shape, texts))
 
 
-def _branch(scope: CScope, function: IrFunction, block: Block, rest: str) -> None:
-    if rest.startswith("label"):
-        _jump(scope, function, block, rest.removeprefix("label %"))
-        return
-    condition, *labels = parts(rest)
-    then, otherwise = (label.removeprefix("label %") for label in labels)
-    scope.lines.append(f"  if ({scope.value(typed(condition)).text}) {{")
-    _jump(scope, function, block, then)
-    scope.lines.append("  }")
-    _jump(scope, function, block, otherwise)
+def _return(scope: CScope, found: Instruction) -> None:
+    text = scope.value(found.operands[0]).text
+    scope.line(f"return {text}", [text])
 
 
-def _jump(scope: CScope, function: IrFunction, block: Block, label: str) -> None:
-    """Assign what the phis of the block at ``label`` take from this one, and go there."""
-    target = next(each for each in function.blocks if each.label == label)
+def _branch(scope: CScope, blocks: Mapping[str, Block], block: Block, found: Instruction) -> None:
+    *thens, otherwise = found.labels
+    for then in thens:
+        condition = scope.value(found.operands[0]).text
+        scope.statements.append(CStatement(f"  if ({condition}) {{", reads=(condition,)))
+        _jump(scope, blocks[then], block.label)
+        scope.statements.append(CStatement("  }"))
+    _jump(scope, blocks[otherwise], block.label)
+
+
+def _jump(scope: CScope, target: Block, source: str) -> None:
+    """Assign what the phis of a block take from another one, and go there."""
     pairs = list[tuple[str, str]]()
     for phi in target.instructions:
         if phi.opcode != "phi":
             break
-        kind, sources = phi_sources(phi.rest)
-        text = next(text for text, source in sources if source == block.label)
-        value = scope.value(typed(f"{kind.type} {text}"))
-        pairs += zip(scope.values[phi.result].pieces, value.pieces, strict=True)
+        value = scope.value(phi.operands[phi.labels.index(source)])
+        pairs += zip(scope.values[phi.result.name].pieces, value.pieces, strict=True)
     for variable, text in pairs:
-        scope.line(f"{variable}_next = {text}")
+        scope.line(f"{variable}_next = {text}", [text], makes=variable)
     for variable, _ in pairs:
-        scope.line(f"{variable} = {variable}_next")
-    scope.line(f"goto {label}")
+        scope.line(f"{variable} = {variable}_next", makes=variable)
+    scope.line(f"goto {target.label}", jumps=target.label)
 
 
-_STATEMENTS: dict[str, Callable[[CScope, str, str], None]] = {
+_STATEMENTS: dict[str, Callable[[CScope, Instruction], None]] = {
     "alloca": memory.stack,
     "bitcast": _bitcast,
     "call": _call,
     "extractelement": _extract,
+    "fcmp": _compare,
     "fneg": _negate,
     "freeze": _freeze,
     "getelementptr": memory.address,
+    "icmp": _compare,
     "insertelement": _insert,
     "load": memory.load,
+    "ret": _return,
     "select": _select,
     "shufflevector": _shuffle,
+    "store": memory.store,
 }

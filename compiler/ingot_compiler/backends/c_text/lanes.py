@@ -6,7 +6,6 @@ arithmetic; bits seen as another type (``dialect``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ingot_compiler.backends.c_text.dialect import CDialect
@@ -22,20 +21,23 @@ def from_lanes(dialect: CDialect, element: str, texts: Sequence[str]) -> list[st
     return [dialect.vector(element, texts[at : at + most]) for at in starts]
 
 
-def shuffle(dialect: CDialect, left: CValue, right: CValue, mask: str) -> list[str]:
-    """``shufflevector``; ``mask`` is the constant of lane numbers, without its type."""
-    numbers = [int(number) for number in re.findall(r"i32 (\d+)", mask)]
-    if mask == "zeroinitializer":
-        numbers = [0] * left.lanes
-    lanes = [
-        dialect.lane(left, number)
-        if number < left.lanes
-        else dialect.lane(right, number - left.lanes)
+def shuffle(
+    dialect: CDialect, left: CValue, right: CValue, numbers: Sequence[int]
+) -> tuple[list[str], list[list[str]]]:
+    """``shufflevector``: the pieces of the result, and those that each is made of."""
+    places = [
+        (left, number) if number < left.lanes else (right, number - left.lanes)
         for number in numbers
     ]
+    lanes = [dialect.lane(*place) for place in places]
+    most = dialect.piece_lanes(len(lanes))
+    reads = [
+        [dialect.piece_of(*place) for place in places[at : at + most]]
+        for at in range(0, len(lanes), most)
+    ]
     if len(set(lanes)) == 1 < len(lanes):
-        return splat(dialect, left.element, len(lanes), lanes[0])
-    return from_lanes(dialect, left.element, lanes)
+        return splat(dialect, left.element, len(lanes), lanes[0]), reads
+    return from_lanes(dialect, left.element, lanes), reads
 
 
 def splat(dialect: CDialect, element: str, lanes: int, text: str) -> list[str]:

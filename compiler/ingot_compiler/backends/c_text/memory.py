@@ -10,40 +10,40 @@ from collections.abc import Sequence
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.lanes import from_lanes
-from ingot_compiler.backends.c_text.scope import CScope
+from ingot_compiler.backends.c_text.scope import CScope, CStatement
 from ingot_compiler.backends.c_text.values import PRIVATE, CValue, size_bytes
-from ingot_compiler.backends.host.ir_text import operands, parts, typed
+from ingot_compiler.backends.host.kernel_ir import Instruction
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 
 
-def stack(scope: CScope, name: str, rest: str) -> None:
+def stack(scope: CScope, found: Instruction) -> None:
     """``alloca``."""
-    element, count, align = parts(rest)
-    plain, alignment_bytes = name[1:], int(align.removeprefix("align "))
-    kind, number = scope.dialect.scalar_name(element), count.removeprefix("i64 ")
-    scope.line(
-        f"{kind} {plain}_memory[{number}] {scope.dialect.stack_suffix(alignment_bytes, int(number))}"
+    dialect, name, count = (
+        scope.dialect,
+        f"{found.result.name[1:]}_memory",
+        found.operands[0].numbers[0],
     )
-    start = scope.dialect.pointer(PRIVATE, "")
-    scope.define_pointer(name, PRIVATE, f"({start}){plain}_memory")
+    kind = dialect.scalar_name(found.word)
+    text = f"  {kind} {name}[{count}] {dialect.stack_suffix(found.align, count)};"
+    scope.statements.append(CStatement(text, name, type=kind, count=count))
+    scope.define_pointer(found.result, PRIVATE, f"({dialect.pointer(PRIVATE, '')}){name}", [name])
 
 
-def address(scope: CScope, name: str, rest: str) -> None:
+def address(scope: CScope, found: Instruction) -> None:
     """``getelementptr``: a base and an index, either of which may have lanes."""
-    element, *others = parts(rest)
-    base, index = (scope.value(typed(text)) for text in others)
-    size = size_bytes(element)
+    base, index = map(scope.value, found.operands)
+    size = size_bytes(found.word)
     if not base.lanes and not index.lanes:
-        scope.define_pointer(name, base.space, f"{base.text} + {index.text} * {size}")
+        text = f"{base.text} + {index.text} * {size}"
+        scope.define_pointer(found.result, base.space, text, [base.text, index.text])
         return
-    lanes = base.lanes or index.lanes
-    count = scope.dialect.piece_count(lanes)
+    count = scope.dialect.piece_count(base.lanes or index.lanes)
     steps = [_step(scope.dialect, index, number, size) for number in range(count)]
     if base.lanes:
         steps = [f"{at} + {step}" for at, step in zip(base.pieces, steps, strict=True)]
-    made = scope.define(name, "ptr", lanes, steps)
+    made = scope.define(found.result, steps, [base, index] if base.lanes else [index])
     start = base.base or base.text
-    scope.values[name] = CValue("ptr", lanes, made.pieces, base.space, start)
+    scope.values[found.result.name] = CValue("ptr", made.lanes, made.pieces, base.space, start)
 
 
 def _step(dialect: CDialect, index: CValue, number: int, size: int) -> str:
@@ -55,14 +55,12 @@ def _step(dialect: CDialect, index: CValue, number: int, size: int) -> str:
     return f"{wide} * {size}"
 
 
-def load(scope: CScope, name: str, rest: str) -> None:
+def load(scope: CScope, found: Instruction) -> None:
     """A scalar, or lanes that lie beside each other."""
-    kind, pointer, *_ = parts(rest)
-    shape = typed(f"{kind} x")
-    place = scope.value(typed(pointer))
-    count = scope.dialect.piece_count(shape.lanes)
-    texts = [_at(scope.dialect, place, shape, number) for number in range(count)]
-    scope.define(name, shape.element, shape.lanes, texts)
+    place = scope.value(found.operands[0])
+    count = scope.dialect.piece_count(found.result.lanes)
+    texts = [_at(scope.dialect, place, found.result, number) for number in range(count)]
+    scope.define(found.result, texts, [place])
 
 
 def _at(dialect: CDialect, place: CValue, shape: LlvmValue, number: int) -> str:
@@ -73,48 +71,47 @@ def _at(dialect: CDialect, place: CValue, shape: LlvmValue, number: int) -> str:
     return f"*({pointer}{place.text}{at})"
 
 
-def store(scope: CScope, rest: str) -> None:
+def store(scope: CScope, found: Instruction) -> None:
     """A scalar, or lanes beside each other."""
-    first, pointer, *_ = parts(rest)
-    value, place = scope.value(typed(first)), scope.value(typed(pointer))
+    value, place = map(scope.value, found.operands)
     pointer = scope.dialect.typed_pointer(place.space, value.element, value.piece_lanes, read=False)
     for number, piece in enumerate(value.pieces):
         at = f" + {number}" if number else ""
-        scope.line(f"*({pointer}{place.text}{at}) = {piece}")
+        scope.line(f"*({pointer}{place.text}{at}) = {piece}", [place.text, piece])
 
 
-def masked_read(scope: CScope, name: str, result: str, arguments: str) -> None:
+def masked_read(scope: CScope, found: Instruction) -> None:
     """``llvm.masked.load`` and ``gather``: lanes where the mask holds, else those of another
     vector."""
-    shape = typed(f"{result} x")
-    place, mask, rest = (scope.value(operand) for operand in operands(arguments))
-    texts = [
-        _read_lane(scope.dialect, shape.element, (place, mask, rest), lane)
-        for lane in range(shape.lanes)
-    ]
-    scope.define(name, shape.element, shape.lanes, from_lanes(scope.dialect, shape.element, texts))
+    result, values = found.result, [scope.value(each) for each in found.operands]
+    read = values[:1] if _always(found.operands[1]) else values
+    texts = [_read_lane(scope.dialect, result.element, read, lane) for lane in range(result.lanes)]
+    scope.define(result, from_lanes(scope.dialect, result.element, texts), read)
 
 
-def masked_write(scope: CScope, arguments: str) -> None:
+def masked_write(scope: CScope, found: Instruction) -> None:
     """``llvm.masked.store`` and ``scatter``."""
-    dialect = scope.dialect
-    value, place, mask = (scope.value(operand) for operand in operands(arguments))
+    dialect, always = scope.dialect, _always(found.operands[2])
+    value, place, mask = values = [scope.value(each) for each in found.operands]
     for lane in range(value.lanes):
         pointer = _lane_pointer(dialect, place, value.element, lane, read=False)
-        condition = "" if _always(dialect, mask) else f"if ({dialect.lane(mask, lane)}) "
-        scope.line(f"{condition}*{pointer} = {dialect.lane(value, lane)}")
+        condition = "" if always else f"if ({dialect.lane(mask, lane)}) "
+        read = [piece for each in values for piece in each.share(lane, value.lanes)]
+        scope.line(f"{condition}*{pointer} = {dialect.lane(value, lane)}", read)
+
+
+def _always(mask: LlvmValue) -> bool:
+    """Whether a mask is known to hold in all lanes."""
+    return not mask.name and all(mask.numbers)
 
 
 def _read_lane(dialect: CDialect, element: str, values: Sequence[CValue], lane: int) -> str:
-    place, mask, rest = values
-    text = f"*{_lane_pointer(dialect, place, element, lane, read=True)}"
-    if _always(dialect, mask):
+    """``values``: the place, and where not every lane is read the mask and the rest."""
+    text = f"*{_lane_pointer(dialect, values[0], element, lane, read=True)}"
+    if len(values) == 1:
         return text
-    return f"({dialect.lane(mask, lane)} ? {text} : {dialect.lane(rest, lane)})"
-
-
-def _always(dialect: CDialect, mask: CValue) -> bool:
-    return set(mask.pieces) == {dialect.splat("i1", mask.piece_lanes, "-1")}
+    mask, rest = (dialect.lane(each, lane) for each in values[1:])
+    return f"({mask} ? {text} : {rest})"
 
 
 def _lane_pointer(dialect: CDialect, place: CValue, element: str, lane: int, *, read: bool) -> str:
@@ -124,12 +121,8 @@ def _lane_pointer(dialect: CDialect, place: CValue, element: str, lane: int, *, 
     return f"({kind}{place.text} + {lane})"
 
 
-def pointers_chosen(scope: CScope, name: str, texts: Sequence[CValue]) -> None:
+def pointers_chosen(scope: CScope, result: LlvmValue, values: Sequence[CValue]) -> None:
     """``select`` of two addresses of one space."""
-    condition, left, right = texts
-    scope.define_pointer(name, left.space, f"{condition.text} ? {left.text} : {right.text}")
-
-
-def declared(dialect: CDialect, value: CValue, piece: str) -> str:
-    """The declaration of a variable that jumps assign to."""
-    return f"{dialect.type_name(value.element, value.piece_lanes)} {piece};"
+    condition, left, right = (value.text for value in values)
+    text = f"{condition} ? {left} : {right}"
+    scope.define_pointer(result, values[1].space, text, [condition, left, right])

@@ -1,4 +1,4 @@
-"""Values of LLVM IR as C: an element, lanes in pieces.
+"""Values of kernels as C: an element, lanes in pieces.
 
 In: nothing. Out: ``CValue``. Not done here: texts of types and numbers (``dialect``), instructions.
 
@@ -20,7 +20,8 @@ GLOBAL, PRIVATE, CONSTANT = "global", "private", "constant"
 class CValue:
     """``pieces``: C expressions without operators, one per piece of the lanes, or one scalar.
 
-    A pointer has an address ``space``; lanes of pointers also have a ``base``.
+    A pointer has an address ``space``; lanes of pointers also have a ``base``. ``lane``: what each
+    lane of a constant is, if all are the same.
     """
 
     element: str
@@ -28,6 +29,7 @@ class CValue:
     pieces: tuple[str, ...]
     space: str = ""
     base: str = ""
+    lane: str = ""
 
     @property
     def piece_lanes(self) -> int:
@@ -39,6 +41,13 @@ class CValue:
         """The only piece."""
         (only,) = self.pieces
         return only
+
+    def share(self, number: int, count: int) -> tuple[str, ...]:
+        """The pieces with the lanes of part ``number``, where all lanes are so many parts; and what
+        each lane of an address begins at."""
+        have = len(self.pieces)
+        pieces = self.pieces[number * have // count : -(-(number + 1) * have // count)]
+        return (*pieces, self.base) if self.base else pieces
 
 
 def size_bytes(element: str) -> int:

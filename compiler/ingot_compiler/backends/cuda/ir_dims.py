@@ -1,53 +1,38 @@
-"""Sizes as instructions of LLVM IR.
+"""Sizes as instructions.
 
-In: a ``Dim``, the names of its symbols. Out: lines that compute an i64. Not done here: indices,
-which the function of a kernel computes itself.
+In: a ``Dim``, the values of its symbols. Out: instructions that compute an i64. Not done here:
+indices, which the function of a kernel computes itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ingot_compiler.backends.host.instructions import Instructions
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Call, Dim, Symbol, terms_of
 
 _OPCODES = {"floordiv": "udiv", "mod": "urem"}
-_EXTREMES = {"max": "smax", "min": "smin"}
 
 
-def dim_lines(dim: Dim, names: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return the lines that compute a size, at least 0, whose divisors are not 0, and its name or
-    number."""
-    lines: list[str] = []
-    return lines, _sum(dim, names, lines)
-
-
-def _sum(dim: Dim, names: Mapping[str, str], lines: list[str]) -> str:
-    total = "0"
+def emit_dim(w: Instructions, dim: Dim, symbols: Mapping[str, LlvmValue]) -> LlvmValue:
+    """Write a size, at least 0, whose divisors are not 0."""
+    total: LlvmValue | None = None
     for monomial, factor in terms_of(dim):
-        product = str(factor)
+        product = constant(factor, "i64")
         for atom in monomial:
-            product = _define(lines, f"mul i64 {product}, {_atom(atom, names, lines)}")
-        total = product if total == "0" else _define(lines, f"add i64 {total}, {product}")
-    return total
+            product = w.binary("mul", product, _atom(w, atom, symbols))
+        total = product if total is None else w.binary("add", total, product)
+    return total or constant(0, "i64")
 
 
-def _atom(atom: Symbol | Call, names: Mapping[str, str], lines: list[str]) -> str:
+def _atom(w: Instructions, atom: Symbol | Call, symbols: Mapping[str, LlvmValue]) -> LlvmValue:
     if isinstance(atom, Symbol):
-        return names[atom.name]
-    left, right = (_sum(each, names, lines) for each in (atom.left, atom.right))
+        return symbols[atom.name]
+    left, right = (emit_dim(w, each, symbols) for each in (atom.left, atom.right))
     if atom.function in _OPCODES:
-        return _define(lines, f"{_OPCODES[atom.function]} i64 {left}, {right}")
+        return w.binary(_OPCODES[atom.function], left, right)
     if atom.function != "broadcast":
-        return _extreme(lines, atom.function, left, right)
-    some = _extreme(lines, "min", _extreme(lines, "min", left, right), "1")
-    return _define(lines, f"mul i64 {_extreme(lines, 'max', left, right)}, {some}")
-
-
-def _extreme(lines: list[str], function: str, left: str, right: str) -> str:
-    return _define(lines, f"call i64 @llvm.{_EXTREMES[function]}.i64(i64 {left}, i64 {right})")
-
-
-def _define(lines: list[str], text: str) -> str:
-    name = f"%d{len(lines)}"
-    lines.append(f"  {name} = {text}")
-    return name
+        return w.intrinsic(f"s{atom.function}", left, right)
+    some = w.intrinsic("smin", w.intrinsic("smin", left, right), constant(1, "i64"))
+    return w.binary("mul", w.intrinsic("smax", left, right), some)

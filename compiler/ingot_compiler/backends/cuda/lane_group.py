@@ -1,7 +1,8 @@
-"""Eight threads that run one function of vectors: what they are called in LLVM IR.
+"""Eight threads that run one function of vectors: which lanes each has, and by which values it
+knows.
 
-In: nothing. Out: ``LANES``, ``GROUPS_MAX``, names of the values that every thread has. Not done here: instructions
-(``thread_function``), the start of a kernel, which defines these names (``kernel_ir``).
+In: nothing. Out: ``LANES``, ``GROUPS_MAX``, the values that every thread has. Not done here:
+instructions (``thread_function``), the start of a kernel, which gives these values (``kernel_ir``).
 
 A vector of 8 * P lanes is P neighbouring elements in each thread, so that eight threads read 8 * P
 elements that lie beside each other. A vector of fewer lanes than threads is in every thread whose
@@ -11,15 +12,17 @@ threads of a group.
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+
 LANES = 8
 GROUPS_MAX = 64
 """How many times eight threads may run a kernel that has scratch."""
-LANE = "%g.lane"
-"""i32, 0 to 7."""
-LANE64 = "%g.lane64"
-MASK = "%g.mask"
-"""i32: the bits of the group's threads within their warp."""
-SEGMENT = 32 - LANES << 8 | 31
+LANE = LlvmValue("%g.lane", "i32")
+"""0 to 7."""
+LANE64 = LlvmValue("%g.lane64", "i64")
+MASK = LlvmValue("%g.mask", "i32")
+"""The bits of the group's threads within their warp."""
+SEGMENT = constant(32 - LANES << 8 | 31, "i32")
 """The operand of ``shfl`` by which lanes are counted within a group."""
 
 

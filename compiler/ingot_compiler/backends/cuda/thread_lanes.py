@@ -6,7 +6,6 @@ arithmetic, which each thread does with its own lanes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ingot_compiler.backends.cuda.lane_group import (
@@ -18,22 +17,28 @@ from ingot_compiler.backends.cuda.lane_group import (
     thread_of,
 )
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope
-from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
+from ingot_compiler.backends.host.llvm_value import (
+    FLOAT_ELEMENTS,
+    LlvmValue,
+    constant,
+    element_bits,
+    poison,
+)
 
 _SHUFFLE = "llvm.nvvm.shfl.sync.idx.i32"
 _ANY = "llvm.nvvm.vote.any.sync"
 
 
-def any_lane(scope: ThreadScope, mask: LlvmValue) -> str:
+def any_lane(scope: ThreadScope, mask: LlvmValue) -> LlvmValue:
     """Whether a lane of any thread holds, an i1."""
-    own = scope.own_value(mask)
-    found = _piece(scope, own, 0)
+    own = scope.own(mask)
+    found = scope.extract(own, 0)
     for number in range(1, own.lanes):
-        found = scope.define(f"or i1 {found}, {_piece(scope, own, number)}")
-    return scope.define(f"call i1 @{_ANY}(i32 {MASK}, i1 {found})")
+        found = scope.binary("or", found, scope.extract(own, number))
+    return scope.call(_ANY, (MASK, found), "i1")
 
 
-def extract(scope: ThreadScope, vector: LlvmValue, lane: int) -> str:
+def extract(scope: ThreadScope, vector: LlvmValue, lane: int) -> LlvmValue:
     """One lane, in all threads."""
     thread, piece = thread_of(lane, vector.lanes)
     return _from(scope, vector, piece, [thread] * LANES)
@@ -42,35 +47,25 @@ def extract(scope: ThreadScope, vector: LlvmValue, lane: int) -> str:
 def shuffle(
     scope: ThreadScope, left: LlvmValue, right: LlvmValue, numbers: Sequence[int]
 ) -> LlvmValue:
-    """``shufflevector``: lanes by their numbers in left and right, the name of a vector of each
-    thread."""
-    count = pieces_of(len(numbers))
-    made, kind = "poison", f"<{count} x {left.element}>"
-    for piece in range(count):
+    """``shufflevector``: lanes by their numbers in left and right, as a vector of each thread."""
+    made = poison(left.element, pieces_of(len(numbers)))
+    for piece in range(made.lanes):
         wanted = [numbers[element_of(thread, piece, len(numbers))] for thread in range(LANES)]
-        text = _gathered(scope, left, right, wanted)
-        made = scope.define(f"insertelement {kind} {made}, {left.element} {text}, i32 {piece}")
-    return LlvmValue(made, left.element, count)
+        made = scope.insert(made, _gathered(scope, left, right, wanted), piece)
+    return made
 
 
-def mask_numbers(mask: LlvmValue) -> list[int]:
-    """The lane numbers of a shuffle's mask."""
-    if mask.text == "zeroinitializer":
-        return [0] * mask.lanes
-    return [int(number) for number in re.findall(r"i32 (\d+)", mask.text)]
-
-
-def _gathered(scope: ThreadScope, left: LlvmValue, right: LlvmValue, wanted: Sequence[int]) -> str:
+def _gathered(
+    scope: ThreadScope, left: LlvmValue, right: LlvmValue, wanted: Sequence[int]
+) -> LlvmValue:
     """In each thread the lane that it wants."""
     places = [_place(left, right, number, thread) for thread, number in enumerate(wanted)]
-    found = ""
+    found: LlvmValue | None = None
     for source in dict.fromkeys((vector, piece) for vector, piece, _ in places):
         mine = [place[:2] == source for place in places]
-        text = _from(scope, *source, _homes([place[2] for place in places], mine))
-        if found:
-            flag, kind = scope.flag_by_thread(mine), left.element
-            text = scope.define(f"select i1 {flag}, {kind} {text}, {kind} {found}")
-        found = text
+        got = _from(scope, *source, _homes([place[2] for place in places], mine))
+        found = got if found is None else scope.select(scope.flag_by_thread(mine), got, found)
+    assert found is not None
     return found
 
 
@@ -95,38 +90,32 @@ def _place(
     return vector, piece, home
 
 
-def _from(scope: ThreadScope, vector: LlvmValue, piece: int, threads: Sequence[int]) -> str:
+def _from(scope: ThreadScope, vector: LlvmValue, piece: int, threads: Sequence[int]) -> LlvmValue:
     """What the thread of this number in ``threads`` has as a piece."""
-    own = _piece(scope, scope.own_value(vector), piece)
+    own = scope.extract(scope.own(vector), piece)
     if list(threads) == list(range(LANES)):
         return own
-    return _shuffled(scope, own, vector.element, scope.by_thread(threads))
+    return _shuffled(scope, own, scope.by_thread(threads))
 
 
-def _piece(scope: ThreadScope, own: LlvmValue, number: int) -> str:
-    return scope.define(f"extractelement {own.typed}, i32 {number}")
-
-
-def _shuffled(scope: ThreadScope, text: str, element: str, thread: str) -> str:
+def _shuffled(scope: ThreadScope, value: LlvmValue, thread: LlvmValue) -> LlvmValue:
     """A scalar of another thread, in words of 32 bits."""
+    element = value.element
     if element == "ptr":
-        number = scope.define(f"ptrtoint ptr {text} to i64")
-        return scope.define(f"inttoptr i64 {_shuffled(scope, number, 'i64', thread)} to ptr")
-    if element in ("half", "float", "double"):
-        whole = f"i{element_bits(element)}"
-        number = scope.define(f"bitcast {element} {text} to {whole}")
-        found = _shuffled(scope, number, whole, thread)
-        return scope.define(f"bitcast {whole} {found} to {element}")
+        number = scope.convert("ptrtoint", value, "i64")
+        return scope.convert("inttoptr", _shuffled(scope, number, thread), "ptr")
+    if element in FLOAT_ELEMENTS:
+        number = scope.convert("bitcast", value, f"i{element_bits(element)}")
+        return scope.convert("bitcast", _shuffled(scope, number, thread), element)
     if element == "i64":
-        high = scope.define(f"lshr i64 {text}, 32")
+        high = scope.binary("lshr", value, constant(32, "i64"))
         words = [
-            scope.define(f"zext i32 {_shuffled(scope, half, 'i32', thread)} to i64")
-            for half in (scope.define(f"trunc i64 {word} to i32") for word in (text, high))
+            scope.convert("zext", _shuffled(scope, half, thread), "i64")
+            for half in (scope.convert("trunc", word, "i32") for word in (value, high))
         ]
-        moved = scope.define(f"shl i64 {words[1]}, 32")
-        return scope.define(f"or i64 {moved}, {words[0]}")
+        moved = scope.binary("shl", words[1], constant(32, "i64"))
+        return scope.binary("or", moved, words[0])
     if element == "i32":
-        operands = f"i32 {MASK}, i32 {text}, i32 {thread}, i32 {SEGMENT}"
-        return scope.define(f"call i32 @{_SHUFFLE}({operands})")
-    wide = scope.define(f"zext {element} {text} to i32")
-    return scope.define(f"trunc i32 {_shuffled(scope, wide, 'i32', thread)} to {element}")
+        return scope.call(_SHUFFLE, (MASK, value, thread, SEGMENT), "i32")
+    wide = scope.convert("zext", value, "i32")
+    return scope.convert("trunc", _shuffled(scope, wide, thread), element)

@@ -1,142 +1,137 @@
-"""The instructions of one thread under construction: names, constants that differ by thread.
+"""The instructions of one thread under construction: what it has of vectors and of constants.
 
-In: LLVM IR. Out: ``ThreadScope``: lines of the body, lines of the kernel's start, tables. Not done
-here: what instructions become (``thread_function``).
+In: operands of a function of vectors. Out: ``ThreadScope``: the code of the kernel, whose first
+block makes the constants that differ by thread, tables. Not done here: what instructions become
+(``thread_function``).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ingot_compiler.backends.cuda.lane_group import LANE, LANE64, LANES, element_of, pieces_of
-from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
+from ingot_compiler.backends.cuda.lane_group import (
+    LANE,
+    LANE64,
+    LANES,
+    MASK,
+    element_of,
+    pieces_of,
+)
+from ingot_compiler.backends.host.kernel_ir import NOTHING, Array, Instruction
+from ingot_compiler.backends.host.llvm_value import (
+    FLOAT_ELEMENTS,
+    LlvmValue,
+    constant,
+    element_bits,
+    poison,
+)
+from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.errors import InternalError
 
-_LIST = re.compile(r"<(\w+) (?!x )[^<>]*>")
-_VECTOR = re.compile(r"<(\d+) x (\w+)>")
-_SUFFIX = re.compile(r"\.v(\d+)(?=[ifp]\d)")
+_WAIT = Instruction(NOTHING, "call", (MASK,), "llvm.nvvm.bar.warp.sync")
 
 
-class ThreadScope:
-    """``lines`` are the body so far, ``start`` what runs before it; ``tables`` stand before the
-    function, with names that begin with ``prefix``."""
+class ThreadScope(Writer):
+    """``tables``: the arrays of the kernel, with names that begin with its symbol."""
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.lines: list[str] = []
-        self.start: list[str] = []
-        self.tables: list[str] = []
-        self.declarations: set[str] = set()
-        self._constants: dict[str, str] = {}
-        self._counter = 0
+    __slots__ = ("_constants", "_renamed", "_symbol", "tables")
 
-    def line(self, text: str) -> None:
-        """Append an instruction."""
-        self.lines.append(f"  {text}")
+    def __init__(self, symbol: str, arrays: Sequence[Array]) -> None:
+        super().__init__(TEAM_MACHINE, "g.start", "%t")
+        self.tables = [replace(each, name=f"{symbol}_{each.name}") for each in arrays]
+        self._symbol = symbol
+        self._renamed = {f"@{each.name}": f"@{symbol}_{each.name}" for each in arrays}
+        self._constants: dict[object, LlvmValue] = {}
 
-    def define(self, text: str) -> str:
-        """Append an instruction; return the name of what it gives."""
-        self._counter += 1
-        self.line(f"%t{self._counter} = {text}")
-        return f"%t{self._counter}"
+    def put(self, found: Instruction) -> None:
+        """Append what each thread does with its own lanes."""
+        self._sink.append(
+            replace(
+                found,
+                result=self.own(found.result),
+                operands=tuple(map(self.own, found.operands)),
+                overloads=tuple(map(self.own, found.overloads)),
+            )
+        )
 
-    def _define_at_start(self, text: str) -> str:
-        self._counter += 1
-        self.start.append(f"  %t{self._counter} = {text}")
-        return f"%t{self._counter}"
-
-    def own(self, text: str) -> str:
-        """A text of vectors as one of what a thread has of them."""
-        if "<" in text:
-            text = _LIST.sub(lambda found: self._list(found[0], found[1]), text)
-            text = _VECTOR.sub(lambda found: f"<{pieces_of(_count(found))} x {found[2]}>", text)
-        return _SUFFIX.sub(lambda found: f".v{pieces_of(_count(found))}", text)
-
-    def own_value(self, value: LlvmValue) -> LlvmValue:
+    def own(self, value: LlvmValue) -> LlvmValue:
         """What a thread has of an operand."""
+        if len(value.numbers) > 1:
+            if value not in self._constants:
+                with self.at(self.entry):
+                    self._constants[value] = self._own_numbers(value)
+            return self._constants[value]
+        name = self._renamed.get(value.name, value.name)
         lanes = pieces_of(value.lanes) if value.lanes else 0
-        return LlvmValue(self.own(value.text), value.element, lanes)
+        return LlvmValue(name, value.element, lanes, value.numbers)
 
-    def thread_offset(self, lanes: int) -> str:
+    def wait(self) -> None:
+        """Let the threads of the group wait for each other here."""
+        if self._sink[-1] != _WAIT:
+            self._sink.append(_WAIT)
+
+    def thread_offset(self, lanes: int) -> LlvmValue:
         """How many elements lie before those of a thread in a vector, an i64."""
         if lanes == LANES:
             return LANE64
         if lanes > LANES:
-            return self._constant(f"offset {lanes}", f"mul i64 {LANE64}, {pieces_of(lanes)}")
-        return self._constant(f"offset {lanes}", f"urem i64 {LANE64}, {lanes}")
+            return self._constant("mul", "i64", LANE64, constant(pieces_of(lanes), "i64"))
+        return self._constant("urem", "i64", LANE64, constant(lanes, "i64"))
 
-    def _constant(self, key: str, text: str) -> str:
+    def _constant(self, opcode: str, element: str, *operands: LlvmValue) -> LlvmValue:
+        """What an instruction gives that stands in the first block, once."""
+        key = (opcode, element, operands)
         if key not in self._constants:
-            self._constants[key] = self._define_at_start(text)
+            with self.at(self.entry):
+                self._constants[key] = self.define(opcode, operands, element)
         return self._constants[key]
 
-    def by_thread(self, numbers: Sequence[int]) -> str:
+    def by_thread(self, numbers: Sequence[int]) -> LlvmValue:
         """An i32 that is ``numbers[thread]``, each from 0 to 15."""
         if len(set(numbers)) == 1:
-            return str(numbers[0])
+            return constant(numbers[0], "i32")
         if list(numbers) == list(range(LANES)):
             return LANE
         word = sum(number << 4 * thread for thread, number in enumerate(numbers))
         word -= (word >> 31) << 32
-        key = f"word {word}"
-        if key not in self._constants:
-            shift = self._constant("shift", f"shl i32 {LANE}, 2")
-            self._constants[key] = self._define_at_start(f"lshr i32 {word}, {shift}")
-            return self._constant(f"{key} low", f"and i32 {self._constants[key]}, 15")
-        return self._constants[f"{key} low"]
+        shift = self._constant("shl", "i32", LANE, constant(2, "i32"))
+        moved = self._constant("lshr", "i32", constant(word, "i32"), shift)
+        return self._constant("and", "i32", moved, constant(15, "i32"))
 
-    def flag_by_thread(self, flags: Sequence[bool]) -> str:
+    def flag_by_thread(self, flags: Sequence[bool]) -> LlvmValue:
         """An i1 that is ``flags[thread]``."""
         if len(set(flags)) == 1:
-            return str(flags[0]).lower()
+            return constant(flags[0], "i1")
         bits = sum(int(flag) << thread for thread, flag in enumerate(flags))
-        moved = self._constant(f"bits {bits}", f"lshr i32 {bits}, {LANE}")
-        return self._constant(f"flag {bits}", f"trunc i32 {moved} to i1")
+        moved = self._constant("lshr", "i32", constant(bits, "i32"), LANE)
+        return self._constant("trunc", "i1", moved)
 
-    def _list(self, text: str, element: str) -> str:
-        """The numbers of a constant that a thread has, a vector that is made at the start."""
-        if text not in self._constants:
-            numbers = [part.split(" ", 1)[1] for part in text[1:-1].split(", ")]
-            self._constants[text] = self._own_numbers(element, numbers)
-        return self._constants[text]
-
-    def _own_numbers(self, element: str, numbers: Sequence[str]) -> str:
-        lanes, count = len(numbers), pieces_of(len(numbers))
+    def _own_numbers(self, value: LlvmValue) -> LlvmValue:
+        """The numbers of a constant that a thread has, a vector that is made in the first block."""
+        lanes, count = value.lanes, pieces_of(value.lanes)
         if lanes % LANES and LANES % lanes:
             raise InternalError(f"{lanes} lanes are no share of {LANES} threads")
-        made, kind = "poison", f"<{count} x {element}>"
+        made = poison(value.element, count)
         for piece in range(count):
-            mine = [numbers[element_of(thread, piece, lanes)] for thread in range(LANES)]
-            number = self._own_number(element, mine)
-            made = self._define_at_start(
-                f"insertelement {kind} {made}, {element} {number}, i32 {piece}"
-            )
+            mine = [value.numbers[element_of(thread, piece, lanes)] for thread in range(LANES)]
+            made = self.insert(made, self._own_number(value.element, mine), piece)
         return made
 
-    def _own_number(self, element: str, numbers: Sequence[str]) -> str:
+    def _own_number(self, element: str, numbers: Sequence[int]) -> LlvmValue:
+        first, second = numbers[:2]
         if len(set(numbers)) == 1:
-            return numbers[0]
+            return LlvmValue("", element, 0, (first,))
         if element == "i1":
-            return self.flag_by_thread([number in ("1", "true") for number in numbers])
-        if re.fullmatch(r"i\d+", element):
-            first, second = int(numbers[0]), int(numbers[1])
-            step = second - first
-            if [int(number) for number in numbers] == [first + step * n for n in range(LANES)]:
-                narrow = "trunc" if element_bits(element) < 64 else ""
-                lane = LANE64
-                if narrow:
-                    lane = self._constant(f"lane {element}", f"trunc i64 {LANE64} to {element}")
-                moved = self._define_at_start(f"mul {element} {lane}, {step}")
-                return self._define_at_start(f"add {element} {moved}, {first}")
-        name = f"@{self.prefix}_lanes{len(self.tables)}"
-        texts = ", ".join(f"{element} {number}" for number in numbers)
-        self.tables.append(
-            f"{name} = private unnamed_addr constant [{LANES} x {element}] [{texts}], align 8"
-        )
-        at = self._define_at_start(f"getelementptr {element}, ptr {name}, i64 {LANE64}")
-        return self._define_at_start(f"load {element}, ptr {at}")
-
-
-def _count(found: re.Match[str]) -> int:
-    return int(found[1])
+            return self.flag_by_thread([number != 0 for number in numbers])
+        even = [first + (second - first) * lane for lane in range(LANES)]
+        if element not in FLOAT_ELEMENTS and list(numbers) == even:
+            is_wide = element_bits(element) == element_bits("i64")
+            lane = LANE64 if is_wide else self._constant("trunc", element, LANE64)
+            moved = self.binary("mul", lane, constant(second - first, element))
+            return self.binary("add", moved, constant(first, element))
+        made = len(self.tables) - len(self._renamed)
+        table = Array(f"{self._symbol}_lanes{made}", element, tuple(numbers), 8)
+        self.tables.append(table)
+        return self.load(self.offset(LlvmValue(f"@{table.name}", "ptr"), LANE64, element), element)

@@ -7,6 +7,7 @@ In: a loop program, a target. Out: symbol and ELF object. Not done here: IR text
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.lowering.loops import LoopProgram
@@ -16,4 +17,4 @@ def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
     """Return the kernel's symbol, which names its content, and its object."""
     chosen = parse_target(target)
     module = kernel_module(program, chosen)
-    return module.symbol, compile_object(module.text, chosen)
+    return module.symbol, compile_object(llvm_text(module), chosen)

@@ -1,6 +1,6 @@
 """One method per LLVM instruction that code generation uses: arithmetic, lanes, memory.
 
-In: operands. Out: the instruction at the current place of a ``FunctionText``, and its result.
+In: operands. Out: the instruction at the current place of a ``FunctionCode``, and its result.
 Integer constants are folded. Not done here: blocks, branches and loops (``writer``).
 """
 
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.function_text import FunctionText
+from ingot_compiler.backends.host.function_code import FunctionCode
 from ingot_compiler.backends.host.llvm_value import (
     SIZES_BYTES,
     LlvmValue,
     constant,
     constants,
-    suffix,
-    vector_type,
+    poison,
 )
 
 
-class Instructions(FunctionText):
+class Instructions(FunctionCode):
     """A function whose straight-line code can be written."""
 
     __slots__ = ()
@@ -29,7 +28,7 @@ class Instructions(FunctionText):
     def binary(self, opcode: str, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``opcode left, right`` for operands of one type."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (opcode, left, right)
-        return self.define(f"{opcode} {left.typed}, {right.text}", left.element, left.lanes)
+        return self.define(opcode, (left, right), left.element, left.lanes)
 
     def add(self, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """Integer sum."""
@@ -63,52 +62,49 @@ class Instructions(FunctionText):
         """``icmp`` or ``fcmp``: i1 lanes."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (predicate, left, right)
         opcode = "fcmp" if left.is_float else "icmp"
-        return self.define(f"{opcode} {predicate} {left.typed}, {right.text}", "i1", left.lanes)
+        return self.define(opcode, (left, right), "i1", left.lanes, word=predicate)
 
     def select(self, condition: LlvmValue, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``condition ? left : right``; a scalar condition may choose between vectors."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (left, right)
-        text = f"select {condition.typed}, {left.typed}, {right.typed}"
-        return self.define(text, left.element, left.lanes)
+        return self.define("select", (condition, left, right), left.element, left.lanes)
 
     def choose(self, condition: LlvmValue, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``select`` between two scalars that were loaded already: LLVM neither waits for the
         condition with the load, nor jumps."""
-        arms = [self.define(f"freeze {arm.typed}", arm.element) for arm in (left, right)]
-        text = f"select {condition.typed}, {arms[0].typed}, {arms[1].typed}, !unpredictable !{{}}"
-        return self.define(text, left.element)
+        arms = [self.define("freeze", (arm,), arm.element) for arm in (left, right)]
+        return self.define("select", (condition, *arms), left.element, word="unpredictable")
 
     def convert(self, opcode: str, value: LlvmValue, element: str) -> LlvmValue:
         """``sext zext trunc fpext fptrunc sitofp uitofp fptosi fptoui bitcast`` lane by lane."""
         if value.element == element:
             return value
-        text = f"{opcode} {value.typed} to {vector_type(element, value.lanes)}"
-        return self.define(text, element, value.lanes)
+        return self.define(opcode, (value,), element, value.lanes)
+
+    def as_lanes(self, value: LlvmValue, element: str, lanes: int = 0) -> LlvmValue:
+        """The bits of a vector as other lanes, or as a scalar."""
+        return self.define("bitcast", (value,), element, lanes)
 
     def intrinsic(self, name: str, *operands: LlvmValue) -> LlvmValue:
         """``llvm.NAME`` overloaded on the first operand's type, which is also the result's."""
         first = operands[0]
-        return self.call(f"llvm.{name}.{suffix(first)}", operands, first.element, first.lanes)
+        return self.call(f"llvm.{name}", operands, first.element, first.lanes, (first,))
 
     def call(
-        self, name: str, operands: Sequence[LlvmValue], element: str, lanes: int = 0
+        self,
+        name: str,
+        operands: Sequence[LlvmValue],
+        element: str,
+        lanes: int = 0,
+        overloads: Sequence[LlvmValue] = (),
     ) -> LlvmValue:
-        """Call an intrinsic (declared on the way) that returns a value."""
-        return self.define(self._call(name, operands, vector_type(element, lanes)), element, lanes)
+        """Call a function that returns a value; an intrinsic's name ends with the types of
+        ``overloads``, which are left out of ``name``."""
+        return self.define("call", operands, element, lanes, word=name, overloads=overloads)
 
     def call_void(self, name: str, operands: Sequence[LlvmValue]) -> None:
         """Call an intrinsic that returns nothing."""
-        self.line(self._call(name, operands, "void"))
-
-    def _call(
-        self, name: str, operands: Sequence[LlvmValue], result: str, attributes: Sequence[str] = ()
-    ) -> str:
-        types = [operand.type for operand in operands]
-        self._declarations[name] = f"declare {result} @{name}({', '.join(types)})"
-        notes = [f" {note}" if note else "" for note in attributes] or [""] * len(operands)
-        rows = zip(operands, notes, strict=True)
-        texts = [f"{operand.type}{note} {operand.text}" for operand, note in rows]
-        return f"call {result} @{name}({', '.join(texts)})"
+        self.write("call", operands, word=name)
 
     # ---- lanes -----------------------------------------------------------------------------------
 
@@ -116,35 +112,37 @@ class Instructions(FunctionText):
         """The same scalar in every lane; vectors pass."""
         if value.lanes or not lanes:
             return value
-        if not value.text.startswith("%"):
-            return LlvmValue(f"splat ({value.typed})", value.element, lanes)
-        kind = vector_type(value.element, lanes)
-        text = f"insertelement {kind} poison, {value.typed}, i32 0"
-        one = self.define(text, value.element, lanes)
-        text = f"shufflevector {kind} {one.text}, {kind} poison, <{lanes} x i32> zeroinitializer"
-        return self.define(text, value.element, lanes)
+        if not value.name:
+            return LlvmValue("", value.element, lanes, value.numbers)
+        one = self.insert(poison(value.element, lanes), value, 0)
+        everywhere = (one, poison(value.element, lanes), constant(0, "i32", lanes))
+        return self.define("shufflevector", everywhere, value.element, lanes)
 
     def shuffle(
         self, left: LlvmValue, indices: Sequence[int], right: LlvmValue | None = None
     ) -> LlvmValue:
         """Choose lanes of left (then right) by number."""
-        other = right.text if right else "poison"
-        mask = constants(indices, "i32")
-        text = f"shufflevector {left.typed}, {left.type} {other}, {mask.typed}"
-        return self.define(text, left.element, len(indices))
+        other = right or poison(left.element, left.lanes)
+        operands = (left, other, constants(indices, "i32"))
+        return self.define("shufflevector", operands, left.element, len(indices))
 
     def extract(self, value: LlvmValue, lane: int) -> LlvmValue:
         """One lane; scalars pass."""
         if not value.lanes:
             return value
-        return self.define(f"extractelement {value.typed}, i32 {lane}", value.element)
+        return self.define("extractelement", (value, constant(lane, "i32")), value.element)
+
+    def insert(self, vector: LlvmValue, value: LlvmValue, lane: int) -> LlvmValue:
+        """The vector with another lane."""
+        operands = (vector, value, constant(lane, "i32"))
+        return self.define("insertelement", operands, vector.element, vector.lanes)
 
     def any_lane(self, mask: LlvmValue) -> LlvmValue:
         """Whether an i1 holds in any lane, a scalar i1."""
         if not mask.lanes:
             return mask
-        bits = self.define(f"bitcast {mask.typed} to i{mask.lanes}", f"i{mask.lanes}")
-        return self.define(f"icmp ne {bits.typed}, 0", "i1")
+        bits = self.as_lanes(mask, f"i{mask.lanes}")
+        return self.compare("ne", bits, constant(0, bits.element))
 
     # ---- memory ----------------------------------------------------------------------------------
 
@@ -152,19 +150,18 @@ class Instructions(FunctionText):
         """``pointer + index`` elements; a vector of indices gives a vector of pointers."""
         if index.integer == 0:
             return pointer
-        text = f"getelementptr {element}, {pointer.typed}, {index.typed}"
-        return self.define(text, "ptr", index.lanes or pointer.lanes)
+        lanes = index.lanes or pointer.lanes
+        return self.define("getelementptr", (pointer, index), "ptr", lanes, word=element)
 
     def load(self, pointer: LlvmValue, element: str, lanes: int = 0, align: int = 0) -> LlvmValue:
         """Load a scalar or contiguous lanes; aligned to the element unless told better."""
         align = align or SIZES_BYTES[element]
-        text = f"load {vector_type(element, lanes)}, {pointer.typed}, align {align}"
-        return self.define(text, element, lanes)
+        return self.define("load", (pointer,), element, lanes, align=align)
 
     def store(self, value: LlvmValue, pointer: LlvmValue, align: int = 0) -> None:
         """Store a scalar or contiguous lanes; aligned to the element unless told better."""
         align = align or SIZES_BYTES[value.element]
-        self.line(f"store {value.typed}, {pointer.typed}, align {align}")
+        self.write("store", (value, pointer), align=align)
 
     def masked_load(self, pointer: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Contiguous lanes where the mask holds, 0 elsewhere; nothing else is read."""
@@ -180,7 +177,7 @@ class Instructions(FunctionText):
         if mask == constants([int(lane == 0) for lane in range(mask.lanes)], "i1"):
             self.store(self.extract(value, 0), pointer)
             return
-        if not mask.is_constant and value.element in ("i8", "i16"):
+        if mask.name and value.element in ("i8", "i16"):
             value = self._kept_apart(value)
         self._masked_write("store", value, pointer, mask)
 
@@ -190,8 +187,7 @@ class Instructions(FunctionText):
         bits = 8 * SIZES_BYTES[value.element] * value.lanes
         if "avx512vl" not in self.target.features or bits not in (128, 256, 512):
             return value
-        text = f'call {value.type} asm "", "=v,0"({value.typed})'
-        return self.define(text, value.element, value.lanes)
+        return self.define("asm", (value,), value.element, value.lanes, word="=v,0")
 
     def gather(self, pointers: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Lanes from a vector of pointers where the mask holds, 0 elsewhere."""
@@ -199,11 +195,9 @@ class Instructions(FunctionText):
 
     def load_each(self, pointers: LlvmValue, element: str) -> LlvmValue:
         """Lanes from a vector of pointers, one by one."""
-        found = LlvmValue("poison", element, pointers.lanes)
+        found = poison(element, pointers.lanes)
         for lane in range(pointers.lanes):
-            one = self.load(self.extract(pointers, lane), element)
-            text = f"insertelement {found.typed}, {one.typed}, i32 {lane}"
-            found = self.define(text, element, pointers.lanes)
+            found = self.insert(found, self.load(self.extract(pointers, lane), element), lane)
         return found
 
     def scatter(self, value: LlvmValue, pointers: LlvmValue, mask: LlvmValue) -> None:
@@ -213,22 +207,23 @@ class Instructions(FunctionText):
     def _masked_read(
         self, name: str, address: LlvmValue, mask: LlvmValue, element: str
     ) -> LlvmValue:
-        rest = LlvmValue("zeroinitializer", element, mask.lanes)
-        notes = (f"align {SIZES_BYTES[element]}", "", "")
-        function = f"llvm.masked.{name}.{suffix(rest)}.{suffix(address)}"
-        text = self._call(function, (address, mask, rest), rest.type, notes)
-        return self.define(text, element, mask.lanes)
+        rest = constant(0, element, mask.lanes)
+        return self.define(
+            "call", (address, mask, rest), element, mask.lanes,
+            word=f"llvm.masked.{name}", align=SIZES_BYTES[element], overloads=(rest, address),
+        )  # fmt: skip
 
     def _masked_write(
         self, name: str, value: LlvmValue, address: LlvmValue, mask: LlvmValue
     ) -> None:
-        notes = ("", f"align {SIZES_BYTES[value.element]}", "")
-        function = f"llvm.masked.{name}.{suffix(value)}.{suffix(address)}"
-        self.line(self._call(function, (value, address, mask), "void", notes))
+        self.write(
+            "call", (value, address, mask), word=f"llvm.masked.{name}",
+            align=SIZES_BYTES[value.element], overloads=(value, address),
+        )  # fmt: skip
 
     def hidden(self, pointer: LlvmValue) -> LlvmValue:
         """The same pointer, made by code of which LLVM knows nothing; for machine code alone."""
-        return self.define(f'call ptr asm "", "=r,0"({pointer.typed})', "ptr")
+        return self.define("asm", (pointer,), "ptr", word="=r,0")
 
     def team_barrier(self) -> None:
         """Wait for all units of the team; what they wrote before is there after it."""
@@ -237,4 +232,4 @@ class Instructions(FunctionText):
     def prefetch(self, pointer: LlvmValue, locality: int = 3) -> None:
         """Hint that the cache line is read soon (3: into L1, 2: into L2)."""
         arguments = (pointer, constant(0, "i32"), constant(locality, "i32"), constant(1, "i32"))
-        self.call_void("llvm.prefetch.p0", arguments)
+        self.write("call", arguments, word="llvm.prefetch", overloads=(pointer,))

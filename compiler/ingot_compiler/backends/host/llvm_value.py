@@ -1,7 +1,7 @@
-"""Values of LLVM IR as text: SSA names and constants, with their types.
+"""Operands of kernel instructions: SSA names and constants, with their types.
 
-In: names, numbers, element types. Out: ``LlvmValue``, texts of types and constants. Not done here:
-instructions (``instructions``).
+In: names, numbers, element types. Out: ``LlvmValue``, and how LLVM IR spells it. Not done here:
+instructions (``kernel_ir``).
 """
 
 from __future__ import annotations
@@ -29,12 +29,17 @@ FLOAT_ELEMENTS = ("half", "float", "double")
 
 @dataclass(frozen=True, slots=True)
 class LlvmValue:
-    """An SSA name or constant: ``text`` of LLVM type ``element`` (``lanes`` 0) or
-    ``<lanes x element>``."""
+    """A value of LLVM type ``element`` (``lanes`` 0) or ``<lanes x element>``.
 
-    text: str
+    ``name`` is that of an instruction's result, an argument or an array, with its ``%`` or ``@``.
+    Without one it is a constant: ``numbers`` are those of its lanes, one where all are the same,
+    and none where no lane has any (poison). A float is given by ``float_bits``.
+    """
+
+    name: str
     element: str
     lanes: int = 0
+    numbers: tuple[int, ...] = ()
 
     @property
     def type(self) -> str:
@@ -42,9 +47,15 @@ class LlvmValue:
         return vector_type(self.element, self.lanes)
 
     @property
+    def text(self) -> str:
+        """The value as LLVM IR writes it, without its type."""
+        return self.name or _constant_text(self)
+
+    @property
     def typed(self) -> str:
         """Type and text, as instructions want it."""
-        return f"{self.type} {self.text}"
+        kind = f"<{self.lanes} x {self.element}>" if self.lanes else self.element
+        return f"{kind} {self.name or _constant_text(self)}"
 
     @property
     def is_float(self) -> bool:
@@ -52,14 +63,16 @@ class LlvmValue:
         return self.element in FLOAT_ELEMENTS
 
     @property
-    def is_constant(self) -> bool:
-        """Whether the text is the value itself."""
-        return not self.text.startswith("%")
+    def lane_numbers(self) -> tuple[int, ...]:
+        """The number of each lane of a vector constant."""
+        return self.numbers * (self.lanes // len(self.numbers))
 
     @property
     def integer(self) -> int | None:
         """The value of a scalar integer constant, else None."""
-        return int(self.text) if not self.lanes and self.text.lstrip("-").isdigit() else None
+        if self.lanes or not self.numbers or self.element == "i1" or self.is_float:
+            return None
+        return self.numbers[0]
 
 
 def vector_type(element: str, lanes: int) -> str:
@@ -72,30 +85,53 @@ def element_bits(element: str) -> int:
     return 1 if element == "i1" else 8 * SIZES_BYTES[element]
 
 
-def float_text(value: float, element: str) -> str:
-    """Write a float constant exactly, rounded to the element type first."""
+def float_bits(value: float, element: str) -> int:
+    """The bits of the double that has a float's value, rounded to the element type first."""
     code = {"half": "e", "float": "f", "double": "d"}[element]
     if math.isfinite(value):
         try:
             value = float(struct.unpack(f"<{code}", struct.pack(f"<{code}", value))[0])
         except OverflowError:
             value = float("inf") if value > 0 else float("-inf")
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    return int(struct.unpack("<Q", struct.pack("<d", value))[0])
 
 
 def constant(value: float, element: str, lanes: int = 0) -> LlvmValue:
     """A constant, the same in all lanes."""
-    if element == "i1":
-        text = "true" if value else "false"
-    else:
-        text = float_text(value, element) if element in FLOAT_ELEMENTS else str(int(value))
-    return LlvmValue(f"splat ({element} {text})" if lanes else text, element, lanes)
+    return LlvmValue("", element, lanes, (number_of(value, element),))
 
 
 def constants(values: Sequence[float], element: str) -> LlvmValue:
     """A vector constant with the given numbers."""
-    lanes = ", ".join(f"{element} {value}" for value in values)
-    return LlvmValue(f"<{lanes}>", element, len(values))
+    return LlvmValue("", element, len(values), tuple(number_of(each, element) for each in values))
+
+
+def poison(element: str, lanes: int) -> LlvmValue:
+    """A vector of which no lane is ever looked at."""
+    return LlvmValue("", element, lanes)
+
+
+def number_of(value: float, element: str) -> int:
+    """A number as ``LlvmValue.numbers`` has it."""
+    if element in FLOAT_ELEMENTS:
+        return float_bits(value, element)
+    return int(value != 0) if element == "i1" else int(value)
+
+
+def number_text(number: int, element: str) -> str:
+    """A number of a constant as LLVM IR writes it."""
+    if element == "i1":
+        return "true" if number else "false"
+    return f"0x{number:016X}" if element in FLOAT_ELEMENTS else str(number)
+
+
+def _constant_text(value: LlvmValue) -> str:
+    texts = [f"{value.element} {number_text(each, value.element)}" for each in value.numbers]
+    if not texts:
+        return "poison"
+    if len(texts) > 1:
+        return f"<{', '.join(texts)}>"
+    return f"splat ({texts[0]})" if value.lanes else number_text(value.numbers[0], value.element)
 
 
 def suffix(operand: LlvmValue) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ingot_compiler.backends.host.host_target import host_target
 from ingot_compiler.backends.host.llvm import load_in_process
+from ingot_compiler.backends.host.llvm_text import llvm_text
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
@@ -44,7 +45,7 @@ def _loop(target: Target) -> str:
     """Chains that depend on themselves alone."""
     lanes, pointer = target.f32_lanes, LlvmValue("%o", "ptr")
     writer = Writer(target)
-    zero = LlvmValue("zeroinitializer", "float", lanes)
+    zero = constant(0, "float", lanes)
     factor = writer.load(pointer, "float", lanes)
     sums = writer.loop(
         constant(0, "i64"), constant(_STEPS, "i64"), 1, (zero,) * _CHAINS,
@@ -52,5 +53,5 @@ def _loop(target: Target) -> str:
     )  # fmt: skip
     for value in sums:
         writer.store(value, pointer)
-    writer.line("ret void")
-    return writer.module("void @adds(ptr %o)", target.function_attributes)
+    writer.write("ret")
+    return llvm_text(writer.kernel("adds", (pointer,)))

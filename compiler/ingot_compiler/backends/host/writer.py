@@ -1,14 +1,14 @@
-"""Writes one LLVM IR function as text: instructions, blocks, branches, loops.
+"""Writes one function: instructions, blocks, branches, loops.
 
-In: calls that name instructions. Out: module text in final form (no pass runs over it). Not done
-here: what to compute (``emit``), compiling the text (``object``).
+In: calls that name instructions. Out: ``KernelIr``. Not done here: what to compute (``emit``), the
+text (``llvm_text``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.function_code import Code
 from ingot_compiler.backends.host.instructions import Instructions
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_runtime.lazy_dataclass import dataclass
@@ -23,7 +23,7 @@ class _LoopHead:
     """The first block of a loop: ``names`` are what rounds carry, ``starts`` what the block
     ``before`` gives them; ``phis`` is the place of the instructions that say so."""
 
-    phis: Lines
+    phis: Code
     before: str
     starts: Values
     names: Values
@@ -41,22 +41,22 @@ class Writer(Instructions):
 
     def start(self, label: str) -> None:
         """Begin a block; the previous one must have ended."""
-        self._sink.append(f"{label}:")
+        self._sink.append(label)
         self.label = label
 
     def branch(self, label: str) -> None:
         """End the block with a jump."""
-        self.line(f"br label %{label}")
+        self.write("br", labels=(label,))
 
     def branch_if(self, condition: LlvmValue, then: str, otherwise: str) -> None:
         """End the block with a two-way jump on a scalar i1."""
-        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
+        self.write("br", (condition,), labels=(then, otherwise))
 
     def phi(self, sources: Sequence[tuple[LlvmValue, str]]) -> LlvmValue:
         """Merge values at the start of a block."""
+        operands, labels = zip(*sources, strict=True)
         first = sources[0][0]
-        texts = ", ".join(f"[ {operand.text}, %{label} ]" for operand, label in sources)
-        return self.define(f"phi {first.type} {texts}", first.element, first.lanes)
+        return self.define("phi", operands, first.element, first.lanes, labels=labels)
 
     def if_then(self, condition: LlvmValue, body: Callable[[], None]) -> None:
         """Run ``body`` when a scalar i1 holds."""
@@ -171,5 +171,4 @@ class Writer(Instructions):
         next."""
         with self.at(head.phis):
             for name, start, again in zip(head.names, head.starts, results, strict=True):
-                sources = f"[ {start.text}, %{head.before} ], [ {again.text}, %{latch} ]"
-                self.line(f"{name.text} = phi {name.type} {sources}")
+                self.write("phi", (start, again), name, labels=(head.before, latch))

@@ -10,10 +10,10 @@ extent and the units of a work item (long). ``runtime/FORMAT.md`` states it for 
 from __future__ import annotations
 
 from ingot_compiler.backends.c_text.function import function_source
-from ingot_compiler.backends.c_text.values import GLOBAL, CValue
+from ingot_compiler.backends.c_text.scope import SPARE
+from ingot_compiler.backends.c_text.values import GLOBAL
 from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.ir_text import reports, without_arguments
 from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
 from ingot_compiler.backends.opencl.c_dims import c_dim
 from ingot_compiler.backends.opencl.opencl_dialect import OPENCL_C
@@ -26,19 +26,20 @@ REPORT_BYTES = 64
 
 def kernel_source(program: LoopProgram) -> DeviceKernel:
     """Write the kernel of a program."""
-    module = kernel_module(program, VECTOR_MACHINE)
-    symbol = module.symbol
-    text, arguments = without_arguments(module.text), _arguments(program)
-    source = function_source(OPENCL_C, text, symbol, arguments)
+    kernel = kernel_module(program, VECTOR_MACHINE)
+    symbol, source = kernel.symbol, function_source(OPENCL_C, kernel.without_tables())
+    parameters = ", ".join(
+        OPENCL_C.pointer(GLOBAL, each.text) if each.space else f"long {each.text}"
+        for each in (*source.parameters, SPARE)
+    )
     lines = [
         *source.tables,
-        f"int {symbol}_units({_unit_parameters(program)}) {{",
-        *source.declarations,
-        *source.lines,
+        f"int {symbol}_units({parameters}) {{",
+        *(each.text for each in (*source.declarations, *source.statements)),
         "}",
         *_kernel(symbol, program),
     ]
-    row = kernel_row(program, symbol, has_report=reports(module.text))
+    row = kernel_row(program, symbol, has_report=kernel.reports)
     return DeviceKernel(symbol, row, "\n".join([*lines, ""]))
 
 
@@ -46,29 +47,6 @@ def kernel_text(program: LoopProgram, target: str) -> str:
     """The hook ``kernel_text``: the OpenCL C that the device's driver compiles."""
     del target
     return kernel_source(program).text
-
-
-def _arguments(program: LoopProgram) -> dict[str, CValue]:
-    values = {
-        f"%b{number}": CValue("ptr", 0, (f"b{number}",), GLOBAL)
-        for number in range(len(program.buffers))
-    }
-    for number in range(len(program.scalars)):
-        values[f"%s{number}"] = CValue("i64", 0, (f"s{number}",))
-    for name in ("first", "last"):
-        values[f"%{name}"] = CValue("i64", 0, (name,))
-    values["%scratch"] = CValue("ptr", 0, ("scratch",), GLOBAL)
-    return values
-
-
-def _unit_parameters(program: LoopProgram) -> str:
-    return ", ".join(
-        (
-            *(f"__global uchar *b{number}" for number in range(len(program.buffers))),
-            *(f"long s{number}" for number in range(len(program.scalars))),
-            "long first, long last, __global uchar *scratch, __global uchar *spare",
-        )
-    )
 
 
 def _kernel(symbol: str, program: LoopProgram) -> list[str]:

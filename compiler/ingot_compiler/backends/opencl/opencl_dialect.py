@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, PRIVATE, CValue
+from ingot_compiler.backends.host.kernel_ir import Array
 from ingot_compiler.ir.errors import InternalError
 
 _UNSIGNED = {"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"}
@@ -55,12 +56,9 @@ class OpenClC(CDialect):
         del count
         return f"__attribute__((aligned({alignment_bytes})))"
 
-    def lane_of(self, piece: str, number: int) -> str:
-        """``piece.s3``; of a splat what it was made of."""
-        head, _, inside = piece.partition(")(")
-        if head.startswith("(") and "," not in inside and inside.endswith(")"):
-            return inside[:-1]
-        return f"{piece}.s{number:x}"
+    def lane_of(self, piece: str, number: int, known: str) -> str:
+        """``piece.s3``, or what is known."""
+        return known or f"{piece}.s{number:x}"
 
     def vector(self, element: str, texts: Sequence[str]) -> str:
         """``(float4)(a, b, c, d)``."""
@@ -131,10 +129,10 @@ class OpenClC(CDialect):
         pairs = zip(halves[::2], halves[1::2], strict=True)
         return [f"(int8)({low}, {high})" for low, high in pairs]
 
-    def table(self, name: str, element: str, texts: Sequence[str]) -> str:
+    def table(self, name: str, array: Array) -> str:
         """``__constant float name[] = {...};``."""
-        numbers = ", ".join(self.scalar_text(text, element, 0) for text in texts)
-        return f"__constant {self.scalar_name(element)} {name}[] = {{{numbers}}};"
+        numbers = ", ".join(self.scalar_text(each, array.element, 0) for each in array.numbers)
+        return f"__constant {self.scalar_name(array.element)} {name}[] = {{{numbers}}};"
 
 
 OPENCL_C = OpenClC()

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.function_code import Code
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
@@ -68,7 +68,7 @@ class Binding:
 class EmitScope:
     """An insertion point and what was already written there."""
 
-    lines: Lines
+    lines: Code
     memo: dict[object, LlvmValue] = field(default_factory=dict[object, LlvmValue])
 
 

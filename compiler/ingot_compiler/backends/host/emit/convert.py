@@ -17,7 +17,7 @@ from ingot_compiler.backends.host.emit.half import (
     float_to_half,
     half_to_float,
 )
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits, suffix
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, HALVES, LOW_BITS, UNSIGNED, DType
 
@@ -114,8 +114,7 @@ def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
     if converted is not None:
         return converted
     least = _least(element, value.lanes)
-    name = f"llvm.fptosi.sat.{suffix(least)}.{suffix(value)}"
-    saturated = w.call(name, (value,), element, value.lanes)
+    saturated = w.call("llvm.fptosi.sat", (value,), element, value.lanes, (least, value))
     fits = w.compare("olt", value, _upper_half(element, value))
     return w.select(fits, saturated, least)
 

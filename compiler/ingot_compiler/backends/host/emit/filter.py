@@ -20,7 +20,7 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
 from ingot_compiler.backends.host.emit.statement import emit_open
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits, suffix
+from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits, poison
 from ingot_compiler.lowering.loops import Filter, Store
 
 _FEATURES = frozenset(("avx512f", "avx512vl"))
@@ -126,9 +126,8 @@ def _vector(
 
 def _count(context: EmitContext, mask: LlvmValue) -> LlvmValue:
     """How many lanes of a mask hold, as an i64."""
-    w, element = context.writer, f"i{mask.lanes}"
-    bits = w.define(f"bitcast {mask.typed} to {element}", element)
-    return w.intrinsic("ctpop", w.define(f"zext {bits.typed} to i64", "i64"))
+    w = context.writer
+    return w.intrinsic("ctpop", w.define("zext", (w.as_lanes(mask, f"i{mask.lanes}"),), "i64"))
 
 
 def _store_kept(
@@ -146,9 +145,7 @@ def _store_kept(
     size = min(value.lanes, context.target.vector_bits // element_bits(value.element))
     for first in range(0, value.lanes, size):
         part, own = (_part(context, whole, first, size) for whole in (value, mask))
-        rest = LlvmValue("poison", part.element, size)
-        name = f"llvm.experimental.vector.compress.{suffix(part)}"
-        packed = w.call(name, (part, own, rest), part.element, size)
+        packed = w.intrinsic("experimental.vector.compress", part, own, poison(part.element, size))
         count = _count(context, own)
         left = w.intrinsic("smax", w.intrinsic("smin", count, w.sub(limit, at)), i64(0))
         numbers = w.splat(w.convert("trunc", left, "i32"), size)

@@ -6,7 +6,6 @@ casts (``convert``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constants
 from ingot_compiler.backends.host.writer import Writer
@@ -41,11 +40,11 @@ def float_to_half(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
 def _shuffled(w: Writer, value: LlvmValue) -> LlvmValue:
     """The halves of 8 bf16 and zeros below them, by one shuffle of bytes in place of a spread and a
     shift: its operand, twice the same 16 bytes, is what a load gives."""
-    twice = as_lanes(w, w.shuffle(value, [*range(_SHUFFLED)] * 2), "i8", 4 * _SHUFFLED)
+    twice = w.as_lanes(w.shuffle(value, [*range(_SHUFFLED)] * 2), "i8", 4 * _SHUFFLED)
     rows = ((_ZERO, _ZERO, 2 * lane, 2 * lane + 1) for lane in range(_SHUFFLED))
     places = constants([place for row in rows for place in row], "i8")
     spread = w.call("llvm.x86.avx2.pshuf.b", (twice, places), "i8", 4 * _SHUFFLED)
-    return as_lanes(w, spread, "float", _SHUFFLED)
+    return w.as_lanes(spread, "float", _SHUFFLED)
 
 
 def _f16_to_float(wide: Number) -> Number:

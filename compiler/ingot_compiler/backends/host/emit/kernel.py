@@ -1,6 +1,6 @@
 """One loop program to one LLVM module with one function.
 
-In: a ``LoopProgram`` and a target. Out: ``KernelModule``, the list of statements that have a file
+In: a ``LoopProgram`` and a target. Out: ``KernelIr``, the list of statements that have a file
 of their own. Not done here: writing statements (``statement``), compiling.
 
 ``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index
@@ -27,6 +27,7 @@ from ingot_compiler.backends.host.emit.kernels.winograd import emit_winograd
 from ingot_compiler.backends.host.emit.operands import i64
 from ingot_compiler.backends.host.emit.reduce import emit_reduce
 from ingot_compiler.backends.host.emit.statement import emit_statements
+from ingot_compiler.backends.host.kernel_ir import TABLES, KernelIr
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
@@ -46,7 +47,6 @@ from ingot_compiler.lowering.loops import (
     Winograd,
 )
 from ingot_compiler.lowering.print_loops import print_loops
-from ingot_runtime.lazy_dataclass import dataclass
 
 # Part of every symbol: counts up when the same program gets other code.
 CODEGEN_VERSION = "1"
@@ -69,22 +69,13 @@ EMITTERS: Emitters = {
 _SYMBOL_DIGITS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class KernelModule:
-    """LLVM IR of one kernel; ``symbol`` is a function of the program alone, so that equal kernels
-    share it."""
-
-    symbol: str
-    text: str
-
-
 def kernel_symbol(program: LoopProgram) -> str:
     """The content name of a program's kernel, whatever the units that it is launched for."""
     content = f"codegen {CODEGEN_VERSION}\n{print_loops(of_one_unit(program))}"
     return f"k_{hashlib.sha256(content.encode()).hexdigest()[:_SYMBOL_DIGITS]}"
 
 
-def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
+def kernel_module(program: LoopProgram, target: Target) -> KernelIr:
     """Write the kernel of ``program`` for ``target``.
 
     Raises:
@@ -101,19 +92,17 @@ def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
             context.bind({program.index: index})
             emit_statements(context, program.body)
 
-    for_each(writer, LlvmValue("%first", "i64"), LlvmValue("%last", "i64"), 1, body)
+    first, last = LlvmValue("%first", "i64"), LlvmValue("%last", "i64")
+    for_each(writer, first, last, 1, body)
     code = constant(0, "i32") if context.report is None else writer.load(context.report, "i32")
-    writer.line(f"ret {code.typed}")
-    symbol = kernel_symbol(program)
-    header = f"i32 @{symbol}(ptr %buffers, ptr %scalars, i64 %first, i64 %last, ptr %scratch)"
-    return KernelModule(symbol, writer.module(header, target.function_attributes))
+    writer.write("ret", (code,))
+    parameters = (*TABLES, first, last, context.scratch)
+    return writer.kernel(kernel_symbol(program), parameters, "i32")
 
 
 def _load_arguments(writer: Writer, program: LoopProgram) -> None:
-    for letter, element, source, count in (
-        ("b", "ptr", "buffers", len(program.buffers)),
-        ("s", "i64", "scalars", len(program.scalars)),
-    ):
+    counts = (len(program.buffers), len(program.scalars))
+    for table, letter, element, count in zip(TABLES, "bs", ("ptr", "i64"), counts, strict=True):
         for number in range(count):
-            pointer = writer.offset(LlvmValue(f"%{source}", "ptr"), i64(number), element)
-            writer.line(f"%{letter}{number} = load {element}, ptr {pointer.text}, align 8")
+            place = writer.offset(table, i64(number), element)
+            writer.write("load", (place,), LlvmValue(f"%{letter}{number}", element), align=8)

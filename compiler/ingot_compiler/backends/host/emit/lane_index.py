@@ -10,7 +10,7 @@ from ingot_compiler.backends.host.emit.context import EmitContext, Vector
 from ingot_compiler.backends.host.emit.index import binding_operand, depth_of, emit_index
 from ingot_compiler.backends.host.emit.index_calls import emit_call
 from ingot_compiler.backends.host.emit.lanes import lane_numbers
-from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.function_code import Code
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import (
@@ -174,7 +174,7 @@ def _known_numbers(vector: Vector, dim: Dim) -> list[int] | None:
     return [number for number in found if isinstance(number, int)]
 
 
-def _lanes_of(context: EmitContext, dim: Sum, lanes: int, lines: Lines) -> LlvmValue:
+def _lanes_of(context: EmitContext, dim: Sum, lanes: int, lines: Code) -> LlvmValue:
     stride = lane_stride(context, dim)
     if stride is None:
         return _sum_of_lanes(context, dim, lanes, lines)
@@ -184,7 +184,7 @@ def _lanes_of(context: EmitContext, dim: Sum, lanes: int, lines: Lines) -> LlvmV
         return w.binary("add", w.splat(base, lanes), steps)
 
 
-def _sum_of_lanes(context: EmitContext, dim: Sum, lanes: int, lines: Lines) -> LlvmValue:
+def _sum_of_lanes(context: EmitContext, dim: Sum, lanes: int, lines: Code) -> LlvmValue:
     """Add the terms that differ between lanes to what all lanes share."""
     w, uniform, varying = context.writer, dict[Monomial, int](), list[tuple[Monomial, int]]()
     for monomial, factor in dim.terms:

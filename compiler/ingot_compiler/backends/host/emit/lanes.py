@@ -1,5 +1,4 @@
-"""The lanes of a vector: their numbers, masks of those that exist, loads under a mask, other lanes
-of the same bits.
+"""The lanes of a vector: their numbers, masks of those that exist, loads under a mask.
 
 In: numbers of lanes, extents. Out: masks (i1 lanes; None: all lanes), instructions. Not done here:
 which lanes a guard leaves (``context``), buffers and indices (``memory``).
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants, vector_type
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.backends.host.writer import Writer
 
 
@@ -43,12 +42,6 @@ def mask_of(w: Writer, numbers: Sequence[int], left: LlvmValue) -> LlvmValue:
     """A lane for each number that is below ``left``. Lanes that are taken from a mask instead, in
     another order, are taken one by one where masks have registers of their own."""
     return w.compare("ult", constants(numbers, "i32"), w.splat(left, len(numbers)))
-
-
-def as_lanes(writer: Writer, value: LlvmValue, element: str, lanes: int) -> LlvmValue:
-    """The bits of a vector as other lanes."""
-    text = f"bitcast {value.typed} to {vector_type(element, lanes)}"
-    return writer.define(text, element, lanes)
 
 
 def load_lanes(

@@ -72,7 +72,7 @@ class Number:
         if not self.operand.is_float:
             return self.constant(0) - self
         element, lanes = self.operand.element, self.operand.lanes
-        return Number(self.writer, self.writer.define(f"fneg {self.operand.typed}", element, lanes))
+        return Number(self.writer, self.writer.define("fneg", (self.operand,), element, lanes))
 
     def __and__(self, other: Number | int) -> Number:
         return self._binary("and", other)

@@ -23,4 +23,4 @@ ZERO = i64(0)
 
 def zeros(element: str, lanes: int) -> LlvmValue:
     """0 in every lane."""
-    return LlvmValue("zeroinitializer", element, lanes)
+    return constant(0, element, lanes)

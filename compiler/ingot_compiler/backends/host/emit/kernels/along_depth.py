@@ -1,6 +1,6 @@
 """Contractions to few rows whose factors both lie along the depth: summands are in lanes.
 
-In: a ``Contraction`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: a ``Contraction`` and the emission context of its kernel. Out: code in the kernel's function.
 Not done here: contractions with columns in lanes (``contraction``).
 
 Few rows, such as the channels of a picture, would leave most lanes of a vector empty. Here a lane

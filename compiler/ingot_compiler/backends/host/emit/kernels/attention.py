@@ -1,7 +1,7 @@
 """Fused attention of one head: scores of a few queries at a time in L1, softmax, product with the
 values.
 
-In: an ``Attention`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: an ``Attention`` and the emission context of its kernel. Out: code in the kernel's function.
 Not done here: repacking (``attention_pack``), which keys of a cache are read at all
 (``attention_seen``), scores, softmax and results of one tile of queries
 (``attention_scores``, ``attention_softmax``, ``attention_values``).

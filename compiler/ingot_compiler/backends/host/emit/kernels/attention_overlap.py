@@ -23,7 +23,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_softmax import (
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import start_of_sums, steps_of_sum
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64, zeros
-from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.function_code import Code
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -63,8 +63,8 @@ def sum_beside_exponentials(
 
         def vector(next_key: LlvmValue, carried: Operands) -> Operands:
             key, total, *sums = carried
-            of_products: Lines = []
-            of_exponential: Lines = []
+            of_products: Code = []
+            of_exponential: Code = []
             with w.at(of_products):
                 here = (w.add(key, i64(step_count)), *steps(key, tuple(sums)))
             with w.at(of_exponential):

@@ -33,7 +33,7 @@ from ingot_compiler.backends.host.emit.kernels.attention_scores import (
 )
 from ingot_compiler.backends.host.emit.kernels.multiply import start_of_sums, steps_of_sum
 from ingot_compiler.backends.host.emit.operands import ZERO, Operands, i64
-from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.function_code import Code
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.coefficient import coefficient
@@ -90,8 +90,8 @@ def _sums_beside_packing(head: Head, products: AccumulatorTile, key: LlvmValue) 
     values = value_place(head, key)
 
     def turn(start: LlvmValue, sums: Operands) -> Operands:
-        of_products: Lines = []
-        of_packing: Lines = []
+        of_products: Code = []
+        of_packing: Code = []
         with w.at(of_products):
             at = w.mul(start, i64(step) if isinstance(step, int) else step)
             here = replace(

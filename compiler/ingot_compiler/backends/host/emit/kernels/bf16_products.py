@@ -6,7 +6,6 @@ the loop (``multiply``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.llvm_value import LlvmValue
 from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.errors import InternalError
@@ -23,7 +22,7 @@ def add_bf16_products(
     if not writer.target.multiplies_bf16:
         raise InternalError("no products of bf16", why=f"{writer.target} does not multiply them")
     lanes = total.lanes
-    factors = [as_lanes(writer, value, "bfloat", 2 * lanes) for value in (left, right)]
+    factors = [writer.as_lanes(value, "bfloat", 2 * lanes) for value in (left, right)]
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
     if writer.target.arch == "aarch64":
         name = f"llvm.aarch64.neon.bfdot.v{lanes}f32.v{2 * lanes}bf16"
@@ -38,5 +37,5 @@ def pairs_of_bf16(writer: Writer, words: LlvmValue) -> LlvmValue:
     makes a load what it likes: the fence, which is no instruction, hides the load.
     """
     name = f"llvm.arithmetic.fence.v{2 * words.lanes}bf16"
-    numbers = as_lanes(writer, words, "bfloat", 2 * words.lanes)
+    numbers = writer.as_lanes(words, "bfloat", 2 * words.lanes)
     return writer.call(name, (numbers,), "bfloat", 2 * words.lanes)

@@ -1,6 +1,6 @@
 """Products with a matrix of 4- or 8-bit integers: widened in registers, scaled once per block.
 
-In: a ``BlockedProduct`` and the emission context of its kernel. Out: LLVM IR in the kernel's
+In: a ``BlockedProduct`` and the emission context of its kernel. Out: code in the kernel's
 function. Not done here: what becomes of the sums (``epilogue``), packing.
 
 A lane is a column. It holds a word of numbers, one after the other in depth, so that two shifts and

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.kernels.accumulators import Factors
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
-from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Writer
@@ -60,13 +59,13 @@ def side_by_side(writer: Writer, vectors: Sequence[LlvmValue]) -> LlvmValue:
             writer.shuffle(first, joined, second), writer.shuffle(third, joined, fourth),
         )  # fmt: skip
         order = [lane + lanes * at for lane in range(lanes) for at in range(4)]
-        return as_lanes(writer, writer.shuffle(left, order, right), "i32", lanes)
+        return writer.as_lanes(writer.shuffle(left, order, right), "i32", lanes)
     zipped = [lane + lanes * at for lane in range(lanes) for at in range(2)]
     pairs = [
-        as_lanes(writer, writer.shuffle(low, zipped, high), "i16", lanes)
+        writer.as_lanes(writer.shuffle(low, zipped, high), "i16", lanes)
         for low, high in ((first, second), (third, fourth))
     ]
-    return as_lanes(writer, writer.shuffle(pairs[0], zipped, pairs[1]), "i32", lanes)
+    return writer.as_lanes(writer.shuffle(pairs[0], zipped, pairs[1]), "i32", lanes)
 
 
 def add_byte_products(
@@ -93,7 +92,7 @@ def _add_on_arm(
     # The instruction takes a lane of its second operand; for `usdot` of its first LLVM knows another.
     first, second = (left, right) if mixed and a_unsigned else (right, left)
     lanes = total.lanes
-    operands = [as_lanes(writer, value, "i8", 4 * lanes) for value in (first, second)]
+    operands = [writer.as_lanes(value, "i8", 4 * lanes) for value in (first, second)]
     return writer.call(
         f"llvm.aarch64.neon.{name}.v{lanes}i32.v{4 * lanes}i8", (total, *operands), "i32", lanes
     )
@@ -134,7 +133,7 @@ def _widened(writer: Writer, value: LlvmValue, dtype: DType) -> tuple[LlvmValue,
         low = constant(_LOW_BYTES, "i32", lanes)
         moved = writer.binary("lshr", value, constant(_BYTE_BITS, "i32", lanes))
         return writer.binary("and", value, low), writer.binary("and", moved, low)
-    halves, by = as_lanes(writer, value, "i16", 2 * lanes), constant(_BYTE_BITS, "i16", 2 * lanes)
+    halves, by = writer.as_lanes(value, "i16", 2 * lanes), constant(_BYTE_BITS, "i16", 2 * lanes)
     even = writer.binary("ashr", writer.binary("shl", halves, by), by)
     odd = writer.binary("ashr", halves, by)
-    return as_lanes(writer, even, "i32", lanes), as_lanes(writer, odd, "i32", lanes)
+    return writer.as_lanes(even, "i32", lanes), writer.as_lanes(odd, "i32", lanes)

@@ -1,6 +1,6 @@
 """Contractions: ``C = sum over taps and depth of A * B``, in register tiles with a fused epilogue.
 
-In: a ``Contraction`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: a ``Contraction`` and the emission context of its kernel. Out: code in the kernel's function.
 Not done here: choosing the tile (``tiles``), the rows of a panel (``contraction_rows``), packing B,
 splitting over threads.
 

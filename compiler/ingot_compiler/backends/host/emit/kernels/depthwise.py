@@ -1,6 +1,6 @@
 """Depthwise convolutions: one row of pixels, channels in lanes.
 
-In: a ``Depthwise`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: a ``Depthwise`` and the emission context of its kernel. Out: code in the kernel's function.
 Not done here: the taps of a group of pixels (``depthwise_taps``), haloes, striding over images
 (index expressions), splitting over threads.
 

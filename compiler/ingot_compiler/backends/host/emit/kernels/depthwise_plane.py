@@ -1,6 +1,6 @@
 """Depthwise convolutions of images that lie row-major: one plane at a time, pixels in lanes.
 
-In: a ``DepthwisePlane`` and the emission context of its kernel. Out: LLVM IR in the kernel's
+In: a ``DepthwisePlane`` and the emission context of its kernel. Out: code in the kernel's
 function. Not done here: channels in lanes (``depthwise``), choosing between the two
 (``choose_kind``).
 

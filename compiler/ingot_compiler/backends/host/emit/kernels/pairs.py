@@ -7,7 +7,6 @@ Not done here: the loop (``multiply``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.lanes import as_lanes
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.writer import Writer
 
@@ -25,7 +24,7 @@ def multiply_pairs(writer: Writer, left: LlvmValue, right: LlvmValue) -> LlvmVal
     feature, intrinsic = _MULTIPLY_ADD.get(lanes, ("", ""))
     known = writer.target.arch == "x86-64" and intrinsic
     if known and (not feature or feature in writer.target.features):
-        halves = [as_lanes(writer, value, "i16", 2 * lanes) for value in (left, right)]
+        halves = [writer.as_lanes(value, "i16", 2 * lanes) for value in (left, right)]
         return writer.call(intrinsic, halves, "i32", lanes)
     low = writer.binary("mul", _low(writer, left), _low(writer, right))
     high = writer.binary("mul", _high(writer, left), _high(writer, right))

@@ -1,7 +1,7 @@
 """Contractions by Strassen's algorithm: a block of rows, tile by tile.
 
 In: a ``Contraction`` with a ``StrassenTile`` and the emission context of its kernel, what emits
-a direct product. Out: LLVM IR in the kernel's function. Not done here: choosing the tile
+a direct product. Out: code in the kernel's function. Not done here: choosing the tile
 (``choose_strassen``), the parts (``strassen_factors``, ``strassen_products``,
 ``strassen_results``).
 

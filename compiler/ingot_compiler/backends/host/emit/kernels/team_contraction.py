@@ -1,6 +1,6 @@
 """Contractions of a team of units: sums through a memory that they share, results of each its own.
 
-In: a ``Contraction`` with a team, the context of its kernel. Out: LLVM IR. Not done here: the sum
+In: a ``Contraction`` with a team, the context of its kernel. Out: code. Not done here: the sum
 (``team_sum``), contractions of one unit (``contraction``).
 
 The team computes whole tiles. Rows and columns that are not there are the last ones again, and are

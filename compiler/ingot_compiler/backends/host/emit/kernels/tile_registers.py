@@ -1,6 +1,6 @@
 """The tile registers of a contraction: their shapes, and the instructions on them.
 
-In: pointers. Out: instructions. Not done here: loops, rows and columns (``matrix_tiles``).
+In: pointers. Out: code. Not done here: loops, rows and columns (``matrix_tiles``).
 
 Two tiles of sums, one of A and two of B, and once more one of A and two of B of the shape that the
 end of a depth has. The configuration is 64 bytes that ``ldtilecfg`` reads: a palette, the bytes of a

@@ -1,6 +1,6 @@
 """Copies between layouts: square tiles that are transposed in registers.
 
-In: a ``Transpose`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: a ``Transpose`` and the emission context of its kernel. Out: code in the kernel's function.
 Not done here: which operands are read so (``kinds.pointwise``), what becomes of the elements (their
 epilogue).
 

@@ -1,6 +1,6 @@
 """Convolutions by Winograd's algorithm: a block of tiles, transformed, multiplied, transformed back.
 
-In: a ``Winograd`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: a ``Winograd`` and the emission context of its kernel. Out: code in the kernel's function.
 Not done here: choosing blocks (``winograd_tiles``), the three parts (``winograd_input``,
 ``winograd_products``, ``winograd_output``).
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.number import Number
-from ingot_compiler.backends.host.llvm_value import LlvmValue, float_text
+from ingot_compiler.backends.host.llvm_value import constants
 
 TABLE_SIZE = 16
 
@@ -21,7 +21,5 @@ def has_table(x: Number) -> bool:
 
 def look_up(table: Sequence[float], index: Number) -> Number:
     """``table[index % 16]``; ``table`` has 16 numbers that f32 holds, ``index`` is an i32."""
-    numbers = [float_text(number, "float") for number in table]
-    register = LlvmValue(f"<float {', float '.join(numbers)}>", "float", TABLE_SIZE)
-    w, operands = index.writer, (register, index.operand)
+    w, operands = index.writer, (constants(table, "float"), index.operand)
     return Number(w, w.call("llvm.x86.avx512.permvar.sf.512", operands, "float", TABLE_SIZE))
