@@ -13,7 +13,6 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 COMPILER = ROOT / "compiler" / "ingot_compiler"
 NAMES_MIN = 3  # op names that make a table
 REGISTRIES = {
-    "backends/c/straight_line.py": "instructions of main",
     "backends/host/anchors.py": "what ops with tiles ask for",
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "backends/host/emit/value.py": "comparisons as instructions",
