@@ -31,8 +31,9 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.kind import ResultLayout
 from ingot_compiler.lowering.kinds.reduce import REDUCE
+from ingot_compiler.lowering.loop_parts import StrassenTile
 from ingot_compiler.lowering.method import Method, read_method
-from ingot_compiler.lowering.strassen import StrassenShape, StrassenTile
+from ingot_compiler.lowering.strassen import StrassenShape
 from ingot_compiler.lowering.views import dense_view, transpose_view
 
 IMAGE = TensorType("f32", (1, 8, 4, 5))
