@@ -38,7 +38,7 @@ test-slow: $(READY)
 
 # The loader on every other CPython that this machine has by name: the interpreters differ in what it relies on.
 OTHER_PYTHONS ?= python3.12 python3.13 python3.14 python3.14t
-LOADER_TESTS := tests/unit/test_runtime_*.py tests/unit/test_support_launch.py tests/hostile/test_bundle_mapped.py tests/hostile/test_loader_*.py
+LOADER_TESTS := tests/unit/test_runtime_*.py tests/unit/runtime/test_support_launch.py tests/hostile/test_bundle_mapped.py tests/hostile/test_loader_*.py
 
 test-pythons:
 	@set -e; for python in $(OTHER_PYTHONS); do \
@@ -81,7 +81,7 @@ check-pages: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) -m "$(QUICK) or pages" tests/tidy $(PAGES)
 
 # Every number, digest and table of the pages that a test holds; review the diff like code.
-PAGES := tests/unit/test_demonstration.py tests/unit/test_device_rows.py tests/unit/test_json.py tests/unit/test_errors_page.py tests/unit/test_format_page.py
+PAGES := tests/unit/end_to_end/test_demonstration.py tests/unit/end_to_end/test_device_rows.py tests/unit/cli/test_json.py tests/unit/ir/test_errors_page.py tests/unit/runtime/test_format_page.py
 
 pages: $(READY)
 	$(BIN)/python -m pytest -q -m pages --bless tests/tidy $(PAGES)

@@ -2,7 +2,7 @@
 
 In: this tree, which need not be installed. Out: files below ``share`` of the environment that the
 wheel is installed into, where ``man`` and shells look for them. Not done here: their texts
-(``cli.manual_page``, ``cli.completion``).
+(``tools.cli.shell.manual_page``, ``tools.cli.completion``).
 """
 
 import os
@@ -28,8 +28,8 @@ class SharedFiles(BuildHookInterface):
             return
         sys.path[:0] = [os.path.join(self.root, name) for name in ("build_rules", "compiler")]
         try:
-            from ingot_build_rules.cli.completion import script
-            from ingot_build_rules.cli.manual_page import all_pages
+            from ingot_build_rules.tools.cli.completion import script
+            from ingot_build_rules.tools.cli.shell.manual_page import all_pages
 
             pages = all_pages(self.metadata.version)
             texts = {f"share/man/man1/{name}": text for name, text in pages.items()}

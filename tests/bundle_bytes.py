@@ -29,7 +29,7 @@ from tests.fuzz.generate import generate  # noqa: E402
 from tests.fuzz.program import to_model  # noqa: E402
 
 from ingot_artifacts.inspect.describe import describe_bundle  # noqa: E402
-from ingot_build_rules.cli.main import main as ingot  # noqa: E402
+from ingot_build_rules.tools.cli.main import main as ingot  # noqa: E402
 from ingot_compiler.ir.errors import UnsupportedError  # noqa: E402
 from ingot_runtime.ingot_error import IngotError  # noqa: E402
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from tests import opencl_drivers
 
 import ingot_runtime
-from ingot_build_rules.export.abi_header import error_kinds
-from ingot_build_rules.export.loader_sources import loader_sources
+from ingot_build_rules.tools.export.abi_header import error_kinds
+from ingot_build_rules.tools.export.loader_sources import loader_sources
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_runtime.executor.numpy_dtypes import dtype_of
 from ingot_runtime.format.dtypes import DTYPE_CODES

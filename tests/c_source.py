@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_runtime.executor.numpy_dtypes import dtype_of
 from ingot_runtime.format.dtypes import DTYPE_CODES

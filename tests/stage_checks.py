@@ -17,14 +17,13 @@ from typing import Any
 from unittest.mock import patch
 
 from ingot_compiler.backends.host import lower_group
-from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.frontend import import_model, infer_types
-from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.infer_types import TypedModel
-from ingot_compiler.frontend.parse_imported import parse_imported
-from ingot_compiler.frontend.print_imported import print_imported
-from ingot_compiler.frontend.verify_imported import verify_imported
+from ingot_compiler.frontend.model.imported import ImportedModel
+from ingot_compiler.frontend.model.parse_imported import parse_imported
+from ingot_compiler.frontend.model.print_imported import print_imported
+from ingot_compiler.frontend.model.verify_imported import verify_imported
 from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
@@ -32,17 +31,18 @@ from ingot_compiler.host_program.verify_program import verify_program
 from ingot_compiler.ir.graph import Names, OptimizedGraph
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.verify import verify
+from ingot_compiler.kernels.kinds import KINDS
 from ingot_compiler.lowering import fuse
-from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group, launches_of
-from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.parse_fused import parse_fused
-from ingot_compiler.lowering.parse_lowered import parse_lowered
-from ingot_compiler.lowering.print_fused import print_fused
-from ingot_compiler.lowering.print_lowered import print_lowered
-from ingot_compiler.lowering.verify_fused import verify_fused
-from ingot_compiler.lowering.verify_loops import verify_loops
-from ingot_compiler.lowering.verify_lowered import verify_lowered
+from ingot_compiler.lowering.groups.fused import BufferSpec, FusedGraph, Group, launches_of
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.parse_fused import parse_fused
+from ingot_compiler.lowering.groups.parse_lowered import parse_lowered
+from ingot_compiler.lowering.groups.print_fused import print_fused
+from ingot_compiler.lowering.groups.print_lowered import print_lowered
+from ingot_compiler.lowering.groups.verify_fused import verify_fused
+from ingot_compiler.lowering.groups.verify_lowered import verify_lowered
+from ingot_compiler.lowering.loops.program import LoopProgram
+from ingot_compiler.lowering.loops.verify_loops import verify_loops
 from ingot_compiler.memory import plan_memory
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.parse_memory import parse_memory

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 
 Array = npt.NDArray[Any]
 _SCRIPT = """\

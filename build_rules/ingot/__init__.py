@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing, StoreError
     from ingot_artifacts.store.leases import CacheInUseError
     from ingot_artifacts.store.ownership import CacheAuthorityError
-    from ingot_build_rules.api.compile import compile  # noqa: A004  # the name that users call
-    from ingot_build_rules.api.compile_folder import compile_folder
-    from ingot_build_rules.api.compiled_bundle import Bundle
-    from ingot_build_rules.api.project import Project
     from ingot_build_rules.engine.actions.errors import (
         ActionError,
         BuildStoppedError,
         HitDiffersError,
         UndeclaredReadError,
     )
+    from ingot_build_rules.tools.api.compile import compile  # noqa: A004  # the name that users call
+    from ingot_build_rules.tools.api.compile_folder import compile_folder
+    from ingot_build_rules.tools.api.compiled_bundle import Bundle
+    from ingot_build_rules.tools.api.project import Project
     from ingot_compiler.ir.errors import (
         BuildError,
         IncompatibleTargetError,
@@ -71,10 +71,10 @@ _MODULES = {
     "ingot_artifacts.store.blobs": "BlobDamaged BlobMissing StoreError",
     "ingot_artifacts.store.leases": "CacheInUseError",
     "ingot_artifacts.store.ownership": "CacheAuthorityError",
-    "ingot_build_rules.api.compile": "compile",
-    "ingot_build_rules.api.compile_folder": "compile_folder",
-    "ingot_build_rules.api.compiled_bundle": "Bundle",
-    "ingot_build_rules.api.project": "Project",
+    "ingot_build_rules.tools.api.compile": "compile",
+    "ingot_build_rules.tools.api.compile_folder": "compile_folder",
+    "ingot_build_rules.tools.api.compiled_bundle": "Bundle",
+    "ingot_build_rules.tools.api.project": "Project",
     "ingot_build_rules.engine.actions.errors": (
         "ActionError BuildStoppedError HitDiffersError UndeclaredReadError"
     ),

@@ -1,7 +1,7 @@
 """``python -m ingot``: the command. In: arguments. Out: its exit code. Not done here: anything
 else."""
 
-from ingot_build_rules.cli.entry import main
+from ingot_build_rules.tools.cli.entry import main
 
 if __name__ == "__main__":
     main()

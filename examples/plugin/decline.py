@@ -5,8 +5,8 @@ In: nothing. Out: ``TARGET``. Not done here: anything.
 
 from __future__ import annotations
 
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 from ingot_compiler.plugins.claim import Offer, OpClaim
 from ingot_compiler.plugins.plugin import Plugin
 from ingot_compiler.plugins.settings import PluginSettings

@@ -1,7 +1,7 @@
 """Make the new bundle of the old one and a delta: whole or not at all, going on where it stopped.
 
 In: the old bundle, a delta, a path, who must have signed. Out: the new bundle. Not done here:
-making deltas (``ingot_build_rules.ship.delta``), installing (``install``).
+making deltas (``ingot_build_rules.tools.ship.delta``), installing (``install``).
 
 What is made lies beside its path until its sha256 is that of the new bundle. After an interruption
 it is gone on with; if a power cut has damaged it, that digest tells, and it is made once more. A

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from ingot_build_rules.cli import console, main
+from ingot_build_rules.tools.cli import main
+from ingot_build_rules.tools.cli.shell import console
 from ingot_runtime import command as runtime
 from ingot_runtime.ingot_error import IngotError
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from tests.unit.test_compile_program import write_npz
+from tests.unit.cli.test_compile_program import write_npz
 
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 
 TARGET = "x86-64-v3"
 PROJECT = """

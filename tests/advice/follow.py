@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_build_rules.tools.cli.shell.verbs import VERBS, read_verb
 from ingot_runtime import command as runtime
 from ingot_runtime.ingot_error import IngotError
 

@@ -19,10 +19,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
-from tests.unit.codegen_harness import Array
-from tests.unit.decoder_harness import DEPTH, KEY_HEADS, WIDTH, decoder
-from tests.unit.end_to_end_harness import make_model, node, reference, tensor
-from tests.unit.lowering_harness import assert_close, normal
+from tests.harness.codegen_harness import Array
+from tests.harness.decoder_harness import DEPTH, KEY_HEADS, WIDTH, decoder
+from tests.harness.end_to_end_harness import make_model, node, reference, tensor
+from tests.harness.lowering_harness import assert_close, normal
 
 import ingot
 import ingot_runtime

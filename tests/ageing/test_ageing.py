@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.codegen_harness import Array
 from tests.json_schemas import checked
-from tests.unit.codegen_harness import Array
 
 import ingot_runtime
 from ingot_runtime import command

@@ -27,7 +27,7 @@ from tests.benchmarks.further_cases import FURTHER
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.tree_cases import TREES
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.tools.view.peer import Peer
 
 CASES = {**ALGORITHMS, **DECODERS, **EVERYDAY, **FURTHER, **TREES}
 RATIO_MAX = 1.1

@@ -33,7 +33,7 @@ from onnx import (
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.tools.view.peer import Peer
 
 LEVELS = {0: 0.60, 4: 0.85}
 """``accuracy_level`` -> the limit of our time by that of ONNX Runtime."""

@@ -36,7 +36,7 @@ from onnx import helper, numpy_helper
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.unit.build_harness import TARGET, Workbench, chain, model_of, new_weight  # noqa: E402
+from tests.harness.build_harness import TARGET, Workbench, chain, model_of, new_weight  # noqa: E402
 
 PACKAGES = ("build_rules/ingot", "build_rules/ingot_build_rules", "compiler/ingot_compiler", "artifacts/ingot_artifacts",
             "runtime/ingot_runtime")  # fmt: skip

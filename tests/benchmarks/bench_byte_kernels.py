@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from tests.benchmarks.bench_kernels import peak_flops, seconds
-from tests.unit.codegen_harness import NUMPY, Array
-from tests.unit.kernels_harness import Kernel, aligned
-from tests.unit.lowering_harness import Builder, compile_graph
+from tests.harness.codegen_harness import NUMPY, Array
+from tests.harness.kernels_harness import Kernel, aligned
+from tests.harness.lowering_harness import Builder, compile_graph
 
-from ingot_compiler.backends.host.host_target import host_target
-from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fused import BufferSpec, Launch
-from ingot_compiler.lowering.loops import Contraction, Depthwise, LoopProgram
+from ingot_compiler.lowering.groups.fused import BufferSpec, Launch
+from ingot_compiler.lowering.loops.program import Contraction, Depthwise, LoopProgram
+from ingot_compiler.targets.host_target import host_target
+from ingot_compiler.targets.target import Target, parse_target
 
 PEAK_ROUNDS = 5
 PAIRS: tuple[tuple[DType, DType], ...] = (("u8", "i8"), ("i8", "i8"))

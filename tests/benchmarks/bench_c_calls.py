@@ -2,7 +2,7 @@
 beside weights and workspace.
 
 In: nothing, or a model or bundle of fixed sizes. Out: two lines of ``tests/unit/c_programs/calls.c``.
-Not done here: limits (``tests/unit/test_c_native.py`` holds those of memory).
+Not done here: limits (``tests/unit/runtime/test_c_native.py`` holds those of memory).
 
     taskset -c 1 python tests/benchmarks/bench_c_calls.py [MODEL] [--calls N]
 

@@ -20,13 +20,13 @@ from unittest.mock import patch
 
 from tests.benchmarks import bench_kernels
 from tests.benchmarks.bench_kernels import Bench, attention, gemm
-from tests.unit.kernels_harness import BEST, Kernel
+from tests.harness.kernels_harness import BEST, Kernel
 
-from ingot_compiler.backends.host import attention_layout
-from ingot_compiler.backends.host.emit.kernels import multiply_step
-from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile
-from ingot_compiler.lowering.loop_parts import RegisterTile
+from ingot_compiler.codegen.emit.blocks.products import multiply_step
+from ingot_compiler.kernels import attention_layout
+from ingot_compiler.kernels.tiles import choose_row_block, choose_tile
+from ingot_compiler.lowering.loops.loop_parts import RegisterTile
+from ingot_compiler.targets.target import Target, parse_target
 
 PRODUCTS = (
     (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (197, 768, 768), (196, 1024, 256),

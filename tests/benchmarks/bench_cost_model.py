@@ -19,26 +19,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.bench_kernels import PEAK_ROUNDS, peak_flops
-from tests.unit.end_to_end_harness import make_model, node, tensor
-from tests.unit.kernels_harness import BEST
-from tests.unit.lowering_harness import normal
+from tests.harness.end_to_end_harness import make_model, node, tensor
+from tests.harness.kernels_harness import BEST
+from tests.harness.lowering_harness import normal
 
 import ingot
-from ingot_build_rules.compilation.tuning_file import tuning_text
-from ingot_build_rules.view.tune_methods import TunedLayer, tune_methods
-from ingot_compiler.backends.host.products.algorithm import ProductFacts, Wishes
-from ingot_compiler.backends.host.products.tuned import DIRECT, WINOGRAD, WINOGRAD_TILES
-from ingot_compiler.backends.host.products.winograd_cost import (
-    direct_cycles,
-    winograd_cycles,
-)
-from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.backends.host.winograd_tiles import WinogradShape
+from ingot_build_rules.making.options.tuning_file import tuning_text
+from ingot_build_rules.tools.view.tune_methods import TunedLayer, tune_methods
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import FAST
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
+from ingot_compiler.kernels.products.tuned import DIRECT, WINOGRAD, WINOGRAD_TILES
+from ingot_compiler.kernels.products.winograd_cost import (
+    direct_cycles,
+    winograd_cycles,
+)
+from ingot_compiler.kernels.winograd_tiles import WinogradShape
+from ingot_compiler.targets.target import Target, parse_target
 
 ROUNDS = 40
 LAYERS = (

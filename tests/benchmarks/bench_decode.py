@@ -3,7 +3,7 @@
 In: ``.onnx`` files with caches as optimum or the GenAI builder names them (``export_decoders`` makes
 some), an interpreter with ONNX Runtime. Out: a table of ms per token, the bytes that a token must
 read by the time that this took (weights and caches, GB/s), the ratios; the exit code is 1 where one
-is above ``RATIO_MAX``. Not done here: right or wrong (``tests/unit/test_decoders.py``).
+is above ``RATIO_MAX``. Not done here: right or wrong (``tests/unit/artifacts/test_decoders.py``).
 
     taskset -c 0 python tests/benchmarks/bench_decode.py --peer-python PYTHON [--threads N]
     [--lengths 128,4096] FOLDER/NAME.onnx ...

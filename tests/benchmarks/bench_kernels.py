@@ -14,22 +14,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tests.unit.kernels_harness import BEST, Array, Kernel, aligned, normal
-from tests.unit.test_attention import attention_program
-from tests.unit.test_contraction import packed_panels, panel_index, panels
-from tests.unit.test_depthwise import depthwise_program
+from tests.harness.kernels_harness import BEST, Array, Kernel, aligned, normal
+from tests.unit.frontend.test_attention import attention_program
+from tests.unit.kernels.test_contraction import packed_panels, panel_index, panels
+from tests.unit.kernels.test_depthwise import depthwise_program
 
-from ingot_compiler.backends.host.attention_layout import attention_query_block
-from ingot_compiler.backends.host.llvm import load_in_process
-from ingot_compiler.backends.host.llvm_text import llvm_text
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
-from ingot_compiler.backends.host.measure_multiply_adds import MultiplyAdds
-from ingot_compiler.backends.host.targets.target import Target, parse_target
-from ingot_compiler.backends.host.tiles import choose_pixels, choose_row_block, choose_tile
-from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.codegen.llvm import load_in_process
+from ingot_compiler.codegen.llvm_text import llvm_text
+from ingot_compiler.codegen.llvm_value import LlvmValue, constant
+from ingot_compiler.codegen.measure_multiply_adds import MultiplyAdds
+from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
-from ingot_compiler.lowering.loop_values import Local
-from ingot_compiler.lowering.loops import Buffer, Contraction, LoopProgram, Store
+from ingot_compiler.kernels.attention_layout import attention_query_block
+from ingot_compiler.kernels.tiles import choose_pixels, choose_row_block, choose_tile
+from ingot_compiler.lowering.loops.loop_values import Local
+from ingot_compiler.lowering.loops.program import Buffer, Contraction, LoopProgram, Store
+from ingot_compiler.targets.target import Target, parse_target
 
 GEMMS = (
     (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (3136, 64, 64), (3136, 64, 256), (784, 512, 128),

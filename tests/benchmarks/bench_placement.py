@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import ingot_runtime  # noqa: E402
-from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model  # noqa: E402
-from ingot_build_rules.compilation.options import make_options  # noqa: E402
+from ingot_build_rules.making.options.options import make_options  # noqa: E402
+from ingot_build_rules.making.stages.compile_model import CompiledModel, compile_model  # noqa: E402
 from ingot_compiler.placement.predicted_time import DeviceTimes, predicted_picoseconds  # noqa: E402
 from ingot_runtime.executor.session import Session  # noqa: E402
 

@@ -2,7 +2,7 @@
 
 In: the number of calls of operators. Out: seconds of the processor for planning, and what is copied, for a network
 without annotations, one that is split in blocks over two devices or three, and one with annotations at
-random. Not done here: programs that people write (``tests/unit/test_planner_cases.py``).
+random. Not done here: programs that people write (``tests/unit/programs/test_planner_cases.py``).
 
 Run it as ``python -m tests.benchmarks.bench_planner 10000``.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from tests.unit.program_harness import read
+from tests.harness.program_harness import read
 
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.virtual_device import VirtualDevice

@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.tools.view.peer import Peer
 
 RATIO_MAX, MEAN_MAX, SIZE_MAX = 1.1, 0.95, 1.15
 _SLICE_SECONDS = 0.15

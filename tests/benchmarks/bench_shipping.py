@@ -33,7 +33,7 @@ from tests.c_loader import CBundle, options  # noqa: E402
 
 import ingot  # noqa: E402
 import ingot_runtime  # noqa: E402
-from ingot_build_rules.cli.main import main as command  # noqa: E402
+from ingot_build_rules.tools.cli.main import main as command  # noqa: E402
 
 LAYER_SIZE_BYTES_MAX = 16 << 20
 ROUND_COUNT = 31

@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from tests.benchmarks.peers import interleave
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.tools.view.peer import Peer
 
 Array = npt.NDArray[np.float32]
 LIMITS = {"softmax": 1.05, "dft": 1.1}

@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.tools.view.peer import Peer
 
 COMPILED = ("resnet50", "mobilenet_v2", "bert_base")
 DUELS = ("resnet50", "bert_base")

@@ -27,7 +27,7 @@ import numpy as np
 
 import ingot
 import ingot_runtime
-from ingot_build_rules.cli.main import main as command
+from ingot_build_rules.tools.cli.main import main as command
 
 RATIO_MAX = 0.15
 _WARM_CALLS = 5

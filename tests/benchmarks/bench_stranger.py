@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from tests.benchmarks.peers import interleave
 
-from ingot_build_rules.view.peer import PEERS, Peer
+from ingot_build_rules.tools.view.peer import PEERS, Peer
 
 OWN_MAX = 1.1
 NAMES = ("mobilenet_v2", "dlrm_mlp", "lstm_tagger", "bert_base")

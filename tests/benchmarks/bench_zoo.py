@@ -28,7 +28,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
-from ingot_build_rules.view.peer import PEERS, Peer
+from ingot_build_rules.tools.view.peer import PEERS, Peer
 
 RATIO_MAX, MEAN_MAX, ERROR_MAX = 1.8, 1.15, 1e-4
 

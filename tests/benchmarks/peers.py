@@ -1,6 +1,6 @@
 """Engines that are timed in turns.
 
-In: processes of ``view.peer``. Out: medians. Not done here: starting them, what is compared.
+In: processes of ``tools.view.peer``. Out: medians. Not done here: starting them, what is compared.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from ingot_build_rules.view.peer import Peer
+from ingot_build_rules.tools.view.peer import Peer
 
 
 def interleave(peers: Sequence[Peer], rounds: int, slice_seconds: float) -> list[float]:

@@ -28,19 +28,19 @@ from tests.c_loader import CBundle
 from tests.conformance.cases import RANDOM, Case
 
 import ingot_runtime
-from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model
-from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_compiler.backends.host import object as code_objects
-from ingot_compiler.backends.host.object import compile_object
+from ingot_build_rules.making.options.compile_options import CompileOptions
+from ingot_build_rules.making.options.options import make_options
+from ingot_build_rules.making.stages.compile_model import CompiledModel, compile_model
 from ingot_compiler.backends.host.support import host
 from ingot_compiler.backends.host.support.host import HostDigests
+from ingot_compiler.codegen import object as code_objects
+from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names
-from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
+from ingot_compiler.oracles.interpret import interpret
 from ingot_runtime.format.dtypes import ML_DTYPES
 from ingot_runtime.ingot_error import IngotError
 

@@ -22,8 +22,8 @@ from tests.contrib import (
     cases_window_cache,
 )
 from tests.contrib.contrib_case import ContribCase, drawn, opened
+from tests.harness.frontend_harness import run_model, symbolic
 from tests.hostile.model_builder import graph_of
-from tests.unit.frontend_harness import run_model, symbolic
 
 from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft

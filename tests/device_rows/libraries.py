@@ -6,15 +6,15 @@ In: nothing. Out: ``TITLE``, ``ROWS``. Not done here: the page (``page``).
 from tests.device_rows.row import Row
 
 TITLE = "Main, pools, libraries and archives"
-_LIBRARY = "tests/unit/test_library_export.py"
-_PLANNERS = "tests/unit/test_memory_planners.py"
-_POOLS = "tests/unit/test_pools.py"
-_ARCHIVE = "tests/unit/test_module_archive.py"
+_LIBRARY = "tests/unit/tools/test_library_export.py"
+_PLANNERS = "tests/unit/lowering/test_memory_planners.py"
+_POOLS = "tests/unit/lowering/test_pools.py"
+_ARCHIVE = "tests/unit/tools/test_module_archive.py"
 ROWS = (
     Row(
         "80",
         "what `main` calls, with which buffers: single calls, constants, chains, several outputs, values that share memory",
-        ("tests/unit/test_aot_main.py::test_shape_of_main",),
+        ("tests/unit/tools/test_aot_main.py::test_shape_of_main",),
         decision=40,
     ),
     Row(
@@ -54,8 +54,8 @@ ROWS = (
         "85",
         "a value lives from its first use to its last, over whole loops, under all of its names",
         (
-            "tests/unit/test_stage_texts.py::test_a_plan_is_compared_with_the_graph_that_it_is_for",
-            "tests/unit/test_control_flow.py::test_a_loop_means_what_numpy_does",
+            "tests/unit/lowering/test_stage_texts.py::test_a_plan_is_compared_with_the_graph_that_it_is_for",
+            "tests/unit/ir/test_control_flow.py::test_a_loop_means_what_numpy_does",
             f"{_LIBRARY}::test_loops_and_types",
         ),
     ),
@@ -121,7 +121,7 @@ ROWS = (
         (
             f"{_LIBRARY}::test_header_names_and_sizes",
             f"{_LIBRARY}::test_bad_calls_are_refused",
-            "tests/unit/test_runtime_session.py::test_wrong_inputs",
+            "tests/unit/runtime/test_runtime_session.py::test_wrong_inputs",
         ),
     ),
     Row(
@@ -149,14 +149,14 @@ ROWS = (
         "one file with the code of all devices; what has no loader here is refused by name",
         (
             "tests/hostile/test_forged_devices.py::test_plans_that_lie",
-            "tests/unit/test_runtime_devices.py::test_devices_that_are_not_installed",
+            "tests/unit/runtime/test_runtime_devices.py::test_devices_that_are_not_installed",
         ),
         decision=40,
     ),
     Row(
         "97",
         "code that calls functions of the user's for a device",
-        ("tests/unit/test_plugins.py::test_code_and_loops_of_its_own",),
+        ("tests/unit/making/test_plugins.py::test_code_and_loops_of_its_own",),
         decision=40,
     ),
 )

@@ -42,7 +42,7 @@ _SUBJECTS = {
 _HEAD = """# {title}
 
 {promise}, and the tests that hold it to that. `tests/device_rows/` has the rows; `pytest --bless
-tests/unit/test_device_rows.py` writes this page. `python -m tests.device_rows {some}` runs the tests of rows {rows} and prints
+tests/unit/end_to_end/test_device_rows.py` writes this page. `python -m tests.device_rows {some}` runs the tests of rows {rows} and prints
 how each row fares; without numbers it runs all. A row is *tested*, or *open*: nothing shows it yet. *decision N* says that a better rule
 stands in its place, in [decisions](decisions).
 """

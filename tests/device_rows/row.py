@@ -11,7 +11,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Row:
     """``number``: "13", or "w7" for a weakness of earlier systems. ``tests``: ids as pytest takes
-    them, ``tests/unit/test_placement.py::test_join``. ``decision``: the record of the better rule
+    them, ``tests/unit/placement/test_placement.py::test_join``. ``decision``: the record of the better rule
     that replaces this one, 0 for none.
     """
 

@@ -12,31 +12,31 @@ ROWS = (
         "w1",
         "the host is explicit, and what is odd about it is told",
         (
-            "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
-            "tests/unit/test_configuration.py::test_what_is_refused",
+            "tests/unit/placement/test_configuration.py::test_what_is_left_out_is_filled_in",
+            "tests/unit/placement/test_configuration.py::test_what_is_refused",
         ),
     ),
     Row(
         "w2",
         "targets are named, and two devices of one kind have different ones",
         (
-            "tests/unit/test_configuration.py::test_what_is_left_out_is_filled_in",
-            "tests/unit/test_configuration.py::test_devices_by_name",
+            "tests/unit/placement/test_configuration.py::test_what_is_left_out_is_filled_in",
+            "tests/unit/placement/test_configuration.py::test_devices_by_name",
         ),
     ),
     Row(
         "w3",
         "device and memory scope are separate constraints",
         (
-            "tests/unit/test_planner_cases.py::test_reference_case[31 lowered]",
-            "tests/unit/test_planner_cases.py::test_33_primitive",
+            "tests/unit/programs/test_planner_cases.py::test_reference_case[31 lowered]",
+            "tests/unit/programs/test_planner_cases.py::test_33_primitive",
         ),
     ),
     Row(
         "w4",
         "defaults are decided by cost, in an order that does not change",
         (
-            "tests/unit/test_planner_more_cases.py::test_d20_order_of_functions",
+            "tests/unit/programs/test_planner_more_cases.py::test_d20_order_of_functions",
             "tests/properties/test_planner_properties.py::test_minimal_sample",
         ),
     ),
@@ -44,128 +44,134 @@ ROWS = (
         "w6",
         "errors of the planner say where and why",
         (
-            "tests/unit/test_planner_more_cases.py::test_negative",
-            "tests/unit/test_planner_reasons.py::test_every_decision_has_a_reason",
+            "tests/unit/programs/test_planner_more_cases.py::test_negative",
+            "tests/unit/programs/test_planner_reasons.py::test_every_decision_has_a_reason",
         ),
     ),
     Row(
         "w7",
         "a value is copied to a device once",
-        ("tests/unit/test_planner_more_cases.py::test_improved[one copy for all readers]",),
+        (
+            "tests/unit/programs/test_planner_more_cases.py::test_improved[one copy for all readers]",
+        ),
     ),
     Row(
         "w9",
         "memory scopes of kernels, with aliases and new allocations",
         (
-            "tests/unit/test_program_kernels.py::test_scopes_are_applied",
-            "tests/unit/test_planner_cases.py::test_reference_case[14 alloc storage]",
+            "tests/unit/programs/test_program_kernels.py::test_scopes_are_applied",
+            "tests/unit/programs/test_planner_cases.py::test_reference_case[14 alloc storage]",
         ),
     ),
     Row(
         "w10",
         "the device of an expression is known or the program refused",
-        ("tests/unit/test_program_memories.py::test_recovery_is_strict",),
+        ("tests/unit/programs/test_program_memories.py::test_recovery_is_strict",),
     ),
     Row(
         "w12",
         "lowering has no side channels",
-        ("tests/unit/test_plugins.py::test_the_text_of_a_stage_goes_on",),
+        ("tests/unit/making/test_plugins.py::test_the_text_of_a_stage_goes_on",),
     ),
     Row(
         "w13",
         "devices are matched by kind and id, and scopes are kept",
         (
-            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+            "tests/unit/end_to_end/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
         ),
     ),
     Row(
         "w14",
         "indexes are indexes, and ids are kept",
         (
-            "tests/unit/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
+            "tests/unit/end_to_end/test_end_to_end_devices.py::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
         ),
     ),
     Row(
         "w15",
         "programs without an interpreter have devices, copies, control flow, memory that stays",
         (
-            "tests/unit/test_end_to_end_devices.py::test_two_devices",
-            "tests/unit/test_end_to_end_devices.py::test_control_flow_beside_a_device",
+            "tests/unit/end_to_end/test_end_to_end_devices.py::test_two_devices",
+            "tests/unit/end_to_end/test_end_to_end_devices.py::test_control_flow_beside_a_device",
         ),
     ),
     Row(
         "w16",
         "targets are values",
         (
-            "tests/unit/test_placement.py::test_equality_and_hash_are_structural",
-            "tests/unit/test_target_forms.py::test_all_forms_of_a_target_are_one_value",
+            "tests/unit/placement/test_placement.py::test_equality_and_hash_are_structural",
+            "tests/unit/backends/test_target_forms.py::test_all_forms_of_a_target_are_one_value",
         ),
     ),
     Row(
         "w17",
         "conflicts are decided with everything else, not before",
         (
-            "tests/unit/test_planner_more_cases.py::test_improved",
-            "tests/unit/test_planner_more_cases.py::test_d20_order_of_functions",
+            "tests/unit/programs/test_planner_more_cases.py::test_improved",
+            "tests/unit/programs/test_planner_more_cases.py::test_d20_order_of_functions",
         ),
     ),
     Row(
         "w18",
         "nested annotations keep the copy between them",
-        ("tests/unit/test_planner_more_cases.py::test_improved[nested annotations copy twice]",),
+        (
+            "tests/unit/programs/test_planner_more_cases.py::test_improved[nested annotations copy twice]",
+        ),
     ),
     Row(
         "w19",
         "nested copies do not contradict each other",
-        ("tests/unit/test_planner_more_cases.py::test_improved[copies in one another that fit]",),
+        (
+            "tests/unit/programs/test_planner_more_cases.py::test_improved[copies in one another that fit]",
+        ),
     ),
     Row(
         "w20",
         "a copy with partial ends takes what the plan decides",
-        ("tests/unit/test_planner_more_cases.py::test_a_copy_with_partial_ends",),
+        ("tests/unit/programs/test_planner_more_cases.py::test_a_copy_with_partial_ends",),
     ),
     Row(
         "w21",
         "the inputs of an opaque kernel are on its device",
-        ("tests/unit/test_planner_more_cases.py::test_a_primitive_is_on_one_device",),
+        ("tests/unit/programs/test_planner_more_cases.py::test_a_primitive_is_on_one_device",),
     ),
     Row(
         "w22",
         "equal devices join, however they were made",
-        ("tests/unit/test_placement.py::test_join",),
+        ("tests/unit/placement/test_placement.py::test_join",),
     ),
     Row(
         "w23",
         "id and scope are not taken from a device of another type",
         (
-            "tests/unit/test_placement.py::test_default",
-            "tests/unit/test_configuration.py::test_default_takes_nothing_from_another_type",
+            "tests/unit/placement/test_placement.py::test_default",
+            "tests/unit/placement/test_configuration.py::test_default_takes_nothing_from_another_type",
         ),
     ),
     Row(
         "w24",
         "comparisons of plans cover every device",
         (
-            "tests/unit/test_program_text.py::test_functions_devices_count_when_programs_are_compared",
+            "tests/unit/programs/test_program_text.py::test_functions_devices_count_when_programs_are_compared",
         ),
     ),
     Row(
         "w25",
         "no malformed block is dropped",
-        ("tests/unit/test_program_text.py::test_malformed_blocks",),
+        ("tests/unit/programs/test_program_text.py::test_malformed_blocks",),
     ),
     Row(
         "w27",
         "an unmatched device is an error, and devices of one kind stay apart",
-        ("tests/unit/test_runtime_devices.py::test_wrong_binding",),
+        ("tests/unit/runtime/test_runtime_devices.py::test_wrong_binding",),
     ),
     Row(
         "w28",
         "bounds are checked, also in releases",
         (
-            "tests/unit/test_runtime_format.py::test_program_index_out_of_range",
-            "tests/unit/test_runtime_format.py::test_every_opcode_has_a_bad_case",
-            "tests/unit/test_runtime_vm.py::test_vm_refuses_addresses_outside",
+            "tests/unit/runtime/test_runtime_format.py::test_program_index_out_of_range",
+            "tests/unit/runtime/test_runtime_format.py::test_every_opcode_has_a_bad_case",
+            "tests/unit/runtime/test_runtime_vm.py::test_vm_refuses_addresses_outside",
             "tests/hostile/test_mutants.py::test_mutants",
         ),
     ),
@@ -174,74 +180,74 @@ ROWS = (
         "no pool that was left is taken again; each buffer lies as its own alignment wants",
         (
             "tests/properties/test_memory_safety.py::test_plans_are_safe_and_repeatable",
-            "tests/unit/test_memory_planners.py::test_bounded_fast_pool",
-            "tests/unit/test_memory_planners.py::test_checker_refuses_misalignment",
+            "tests/unit/lowering/test_memory_planners.py::test_bounded_fast_pool",
+            "tests/unit/lowering/test_memory_planners.py::test_checker_refuses_misalignment",
         ),
     ),
     Row(
         "w30",
         "pools and devices of a library are found by name, in whatever order",
         (
-            "tests/unit/test_library_export.py::test_header_names_and_sizes",
-            "tests/unit/test_library_export.py::test_same_bits_wherever_the_pools_are",
+            "tests/unit/tools/test_library_export.py::test_header_names_and_sizes",
+            "tests/unit/tools/test_library_export.py::test_same_bits_wherever_the_pools_are",
         ),
     ),
     Row(
         "w31",
         "values inside of loops and branches are planned",
         (
-            "tests/unit/test_stage_texts.py::test_a_plan_is_compared_with_the_graph_that_it_is_for",
-            "tests/unit/test_control_flow.py::test_a_loop_means_what_numpy_does",
+            "tests/unit/lowering/test_stage_texts.py::test_a_plan_is_compared_with_the_graph_that_it_is_for",
+            "tests/unit/ir/test_control_flow.py::test_a_loop_means_what_numpy_does",
         ),
     ),
     Row(
         "w32",
         "archives are the same bytes twice, and sizes are those of each function",
         (
-            "tests/unit/test_module_archive.py::test_same_bytes_from_the_same_bundles",
-            "tests/unit/test_module_archive.py::test_metadata",
+            "tests/unit/tools/test_module_archive.py::test_same_bytes_from_the_same_bundles",
+            "tests/unit/tools/test_module_archive.py::test_metadata",
         ),
     ),
     Row(
         "w33",
         "hooks see every function, and the target that the user configured",
         (
-            "tests/unit/test_plugins.py::test_claims_inside_of_branches",
-            "tests/unit/test_plugins.py::test_a_pass_before_placement",
+            "tests/unit/making/test_plugins.py::test_claims_inside_of_branches",
+            "tests/unit/making/test_plugins.py::test_a_pass_before_placement",
         ),
     ),
     Row(
         "w34",
         "what a module says does not depend on which target comes first",
-        ("tests/unit/test_plugins.py::test_the_order_of_plugins_decides_between_equals",),
+        ("tests/unit/making/test_plugins.py::test_the_order_of_plugins_decides_between_equals",),
     ),
     Row(
         "w35",
         "the planner records why",
         (
-            "tests/unit/test_planner_reasons.py::test_every_decision_has_a_reason",
-            "tests/unit/test_why_device.py::test_chains",
+            "tests/unit/programs/test_planner_reasons.py::test_every_decision_has_a_reason",
+            "tests/unit/cli/test_why_device.py::test_chains",
         ),
     ),
     Row(
         "w36",
         "annotations of bare variables count",
         (
-            "tests/unit/test_planner_more_cases.py::test_positive[D2 annotated variable is the body]",
-            "tests/unit/test_planner_more_cases.py::test_positive[D5' annotated variable as let value]",
+            "tests/unit/programs/test_planner_more_cases.py::test_positive[D2 annotated variable is the body]",
+            "tests/unit/programs/test_planner_more_cases.py::test_positive[D5' annotated variable as let value]",
         ),
     ),
     Row(
         "w37",
         "constants and pools are given by name",
         (
-            "tests/unit/test_library_export.py::test_constants_lie_apart",
-            "tests/unit/test_module_archive.py::test_launches_name_pools",
+            "tests/unit/tools/test_library_export.py::test_constants_lie_apart",
+            "tests/unit/tools/test_module_archive.py::test_launches_name_pools",
         ),
     ),
     Row(
         "w38",
         "conflicts count both ways",
-        ("tests/unit/test_memory_planners.py::test_one_sided_conflicts_are_kept_apart",),
+        ("tests/unit/lowering/test_memory_planners.py::test_one_sided_conflicts_are_kept_apart",),
     ),
 )

@@ -25,11 +25,11 @@ from tests.fuzz.reference import Value, evaluate
 from tests.fuzz.rules import difference, is_refused_for_sizes, narrow_problem
 
 import ingot_runtime
-from ingot_build_rules.check.self_check import check_bundle
-from ingot_build_rules.compilation.compile_model import CompiledModel
-from ingot_compiler.backends.host import object as code_objects
+from ingot_build_rules.making.stages.compile_model import CompiledModel
+from ingot_build_rules.tools.check.self_check import check_bundle
+from ingot_compiler.codegen import object as code_objects
 from ingot_compiler.ir.errors import UnsupportedError
-from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.oracles.interpret import interpret
 from ingot_runtime.executor.values import unpacked
 from ingot_runtime.ingot_error import IngotError
 

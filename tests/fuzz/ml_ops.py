@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from tests.fuzz.drawing import Drawing
 from tests.fuzz.program import ML
-from tests.unit.ml_harness import MODES, classic_trees
+from tests.harness.ml_harness import MODES, classic_trees
 
 
 def _rows(d: Drawing, columns: int = 1) -> str:

@@ -39,8 +39,8 @@ from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.weights_tree import weights_tree
 from ingot_artifacts.bundle.write import make_skeleton
-from ingot_build_rules.cli.inspect import description_lines, fusion_lines
-from ingot_build_rules.ship.share import encode_shared
+from ingot_build_rules.tools.cli.inspect import description_lines, fusion_lines
+from ingot_build_rules.tools.ship.share import encode_shared
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError, SignatureError
 from ingot_runtime.format import header as head

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tests.c_loader import CBundle, LoaderError, Threads, options
 
 import ingot_runtime
-from ingot_build_rules.export.abi_header import error_kinds
+from ingot_build_rules.tools.export.abi_header import error_kinds
 from ingot_runtime.loader.weights import Verifier, Weights
 
 Arrays = Mapping[str, npt.NDArray[Any]]

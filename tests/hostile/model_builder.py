@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from tests.harness.frontend_harness import Array, MemoryStore, no_external
 from tests.stage_checks import check_imported
-from tests.unit.frontend_harness import Array, MemoryStore, no_external
 
 from ingot_compiler.frontend.import_model import import_model
-from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.infer_types import infer_types
-from ingot_compiler.ir.given_shape import read_shape, shape_text
+from ingot_compiler.frontend.model.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.in_names import error_in_names
+from ingot_compiler.ir.sizes.given_shape import read_shape, shape_text
 from ingot_runtime.ingot_error import IngotError
 
 FLOAT = TensorProto.FLOAT

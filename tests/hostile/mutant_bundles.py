@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
+from tests.harness.decoder_harness import decoder
 from tests.hostile.model_builder import INT64, model, value
 from tests.hostile.tiny import tiny_contents, tree_entry
-from tests.unit.decoder_harness import decoder
 
 import ingot
 from ingot_artifacts.bundle.write import write_bundle

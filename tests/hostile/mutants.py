@@ -30,9 +30,9 @@ from tests.hostile.reseal import Parts
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_artifacts.inspect.diff import diff_bundles
-from ingot_build_rules.check.verify_bundle import verify_whole_bundle
-from ingot_build_rules.cli import inspect
-from ingot_build_rules.reproduce.bundle_record import read_record
+from ingot_build_rules.tools.check.verify_bundle import verify_whole_bundle
+from ingot_build_rules.tools.cli import inspect
+from ingot_build_rules.tools.reproduce.bundle_record import read_record
 from ingot_compiler.ir.errors import VerificationError
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format.describe import describe_source, lines_of

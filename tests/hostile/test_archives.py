@@ -19,7 +19,7 @@ from tests.hostile.tiny import WIDTH, tiny_contents, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 from ingot_runtime import command
 from ingot_runtime.npz import read_npz, write_npz
 

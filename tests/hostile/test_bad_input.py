@@ -18,7 +18,7 @@ from tests.hostile.model_builder import FLOAT, INT64, model, relu_chain, value
 
 import ingot
 import ingot_runtime
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 
 
 def node(op: str, operands: list[str], name: str = "n", **attributes: Any) -> NodeProto:
@@ -373,7 +373,7 @@ def test_interrupt_at_any_time(tmp_path: Path) -> None:
     # What pip writes for [project.scripts], taken apart: the print says that the first line of ours
     # has run.
     script = (
-        "import sys; from ingot_build_rules.cli import entry;"
+        "import sys; from ingot_build_rules.tools.cli import entry;"
         "entry.quiet_interrupts(); print(flush=True); sys.exit(entry.main())"
     )
     command = [

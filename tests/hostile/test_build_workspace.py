@@ -15,17 +15,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.unit.build_harness import TARGET, Workbench, chain, new_weight, ran
+from tests.harness.build_harness import TARGET, Workbench, chain, new_weight, ran
 
-from ingot_build_rules.cli.main import main
-from ingot_build_rules.cli.no_op import is_no_op
 from ingot_build_rules.engine.cache import unchanged
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.state_file import write_state
-from ingot_build_rules.workspace.build_report import Report
-from ingot_build_rules.workspace.open_workspace import load_project
-from ingot_build_rules.workspace.state import read_workspace, write_workspace
-from ingot_build_rules.workspace.user_key import user_key
+from ingot_build_rules.tools.cli.building.no_op import is_no_op
+from ingot_build_rules.tools.cli.main import main
+from ingot_build_rules.tools.workspace.build_report import Report
+from ingot_build_rules.tools.workspace.open_workspace import load_project
+from ingot_build_rules.tools.workspace.state import read_workspace, write_workspace
+from ingot_build_rules.tools.workspace.user_key import user_key
 from ingot_compiler.ir.errors import UserError
 
 SEED = 5

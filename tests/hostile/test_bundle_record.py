@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ingot_build_rules.engine.actions.message_pack import pack
-from ingot_build_rules.reproduce.bundle_difference import Side, bundle_difference
-from ingot_build_rules.reproduce.bundle_record import read_record
-from ingot_build_rules.reproduce.stage_difference import program_difference
+from ingot_build_rules.tools.reproduce.bundle_difference import Side, bundle_difference
+from ingot_build_rules.tools.reproduce.bundle_record import read_record
+from ingot_build_rules.tools.reproduce.stage_difference import program_difference
 from ingot_compiler.ir.errors import VerificationError
 
 DIGEST = "0" * 64

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.build_harness import Workbench, chain, ran
-from tests.unit.store_harness import blobs_of, digest_of, key_of, sql
+from tests.harness.build_harness import Workbench, chain, ran
+from tests.harness.store_harness import blobs_of, digest_of, key_of, sql
 
 import ingot
 from ingot_artifacts.errors import OutputError
@@ -25,11 +25,11 @@ from ingot_artifacts.store.layers import open_layer
 from ingot_artifacts.store.ownership import CacheAuthorityError
 from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import ANYONE, Trust
-from ingot_build_rules.cli.main import main
-from ingot_build_rules.cli.no_op import is_no_op
 from ingot_build_rules.engine.actions.message_pack import pack, unpack
 from ingot_build_rules.engine.cache import unchanged
-from ingot_build_rules.workspace import user_key as keys
+from ingot_build_rules.tools.cli.building.no_op import is_no_op
+from ingot_build_rules.tools.cli.main import main
+from ingot_build_rules.tools.workspace import user_key as keys
 from ingot_compiler.ir.errors import UserError
 
 FOLDERS = ("v1", "v1/cas", "v1/cas/sha256", "v1/tmp", "v1/quarantine", "v1/index", "v1/roots")

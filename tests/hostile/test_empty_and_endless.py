@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
+from tests.harness.codegen_harness import Array
+from tests.harness.end_to_end_harness import run_all_ways
+from tests.harness.lowering_harness import BEST, HOST_ALONE, compile_fused
 from tests.hostile.model_builder import INT64, graph_of, model, value
-from tests.unit.codegen_harness import Array
-from tests.unit.end_to_end_harness import run_all_ways
-from tests.unit.lowering_harness import BEST, HOST_ALONE, compile_fused
 
 import ingot
 import ingot_runtime
@@ -23,8 +23,8 @@ from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.loops import Reduce
-from ingot_compiler.lowering.nested import used_symbols
+from ingot_compiler.lowering.loops.nested import used_symbols
+from ingot_compiler.lowering.loops.program import Reduce
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.store_harness import Action as StoredAction
+from tests.harness.store_harness import sql
 from tests.hostile.engine_harness import (
     LOOK,
     WORK,
@@ -29,8 +31,6 @@ from tests.hostile.engine_harness import (
 )
 from tests.hostile.test_store_faults import FAULTS, inject
 from tests.properties.engine_graphs import settle
-from tests.unit.store_harness import Action as StoredAction
-from tests.unit.store_harness import sql
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.cache import Cache

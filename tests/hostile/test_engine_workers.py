@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.harness.executor_harness import spec_of
 from tests.hostile.engine_harness import (
     BOOK,
     WORK,
@@ -23,7 +24,6 @@ from tests.hostile.engine_harness import (
     value_of,
     wait_for,
 )
-from tests.unit.executor_harness import spec_of
 
 from ingot_build_rules.engine.actions.action import Task
 from ingot_build_rules.engine.actions.build import Build

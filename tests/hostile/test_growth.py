@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import FunctionProto, ModelProto, NodeProto, helper
+from tests.harness.end_to_end_harness import run_all_ways
+from tests.harness.lowering_harness import BEST, HOST_ALONE
 from tests.hostile.model_builder import FLOAT, INT64, graph_of, load, model, value
-from tests.unit.end_to_end_harness import run_all_ways
-from tests.unit.lowering_harness import BEST, HOST_ALONE
 
 import ingot
-from ingot_build_rules.rules.interface import Interface, NamedTensor, check_interface
+from ingot_build_rules.making.values.interface import Interface, NamedTensor, check_interface
 from ingot_compiler.backends.host.device_rules import device_rules
-from ingot_compiler.frontend.check_functions import DEPTH_MAX, NODE_COUNT_MAX
+from ingot_compiler.frontend.model.check_functions import DEPTH_MAX, NODE_COUNT_MAX
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.fused import FusedGraph, groups_of
+from ingot_compiler.lowering.groups.fused import FusedGraph, groups_of
 from ingot_compiler.passes.canonical.movement import FLATTENED_OPERANDS_MAX
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place

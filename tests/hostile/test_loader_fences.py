@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import parser
+from tests.harness.codegen_harness import Array
+from tests.harness.end_to_end_harness import make_model, node, tensor
 from tests.hostile import trials
 from tests.hostile.tiny import WIDTH, tiny_contents, tree_entry
-from tests.unit.codegen_harness import Array
-from tests.unit.end_to_end_harness import make_model, node, tensor
-from tests.unit.test_control_flow import _HEAD as TEXT_HEAD  # pyright: ignore[reportPrivateUsage]
-from tests.unit.test_control_flow import CASES as CONTROL_FLOW
-from tests.unit.test_models import DYNAMIC, STATIC, Cases
+from tests.unit.end_to_end.test_models import DYNAMIC, STATIC, Cases
+from tests.unit.ir.test_control_flow import _HEAD as TEXT_HEAD  # pyright: ignore[reportPrivateUsage]
+from tests.unit.ir.test_control_flow import CASES as CONTROL_FLOW
 
 import ingot
 from ingot_artifacts.bundle.write import write_bundle

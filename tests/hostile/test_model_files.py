@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from tests.harness.frontend_harness import MemoryStore
 from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain, value
-from tests.unit.frontend_harness import MemoryStore
 
 import ingot
 import ingot_runtime
-from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.frontend.import_model import import_model
+from ingot_compiler.frontend.model.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import ModelError
 from ingot_runtime.ingot_error import IngotError
 

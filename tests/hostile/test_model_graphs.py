@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
+from tests.harness.frontend_harness import Array
 from tests.hostile.model_builder import FLOAT, INT64, graph_of, load, model, relu_chain, value
-from tests.unit.frontend_harness import Array
 
 from ingot_compiler.ir.errors import ModelError, UnsupportedError, UserError
 from ingot_runtime.ingot_error import IngotError

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.defs import OpSchema
+from tests.harness.frontend_harness import Array
 from tests.hostile.model_builder import FLOAT, INT64, graph_of, model, value
-from tests.unit.frontend_harness import Array
 
-from ingot_compiler.frontend import scope
-from ingot_compiler.frontend.op_schemas import newest_opset, schema_of
+from ingot_compiler.frontend.build import scope
+from ingot_compiler.frontend.model.op_schemas import newest_opset, schema_of
 from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.ir.errors import InternalError, ModelError
 from ingot_runtime.ingot_error import IngotError

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.unit.build_harness import TARGET
+from tests.harness.build_harness import TARGET
 
 import ingot
 from ingot_runtime import load

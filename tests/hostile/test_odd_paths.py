@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.build_harness import TARGET, chain, make_cache
+from tests.harness.build_harness import TARGET, chain, make_cache
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.roots import Roots
-from ingot_build_rules.cli.main import main
-from ingot_build_rules.cli.verbs import VERBS
+from ingot_build_rules.tools.cli.main import main
+from ingot_build_rules.tools.cli.shell.verbs import VERBS
 from ingot_runtime import command
 
 PIECES = [

@@ -10,7 +10,7 @@ import pytest
 from tests.hostile.tiny import tiny_contents, tree_entry
 
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 from ingot_runtime.command import main as device
 
 PRECIOUS = b"precious"

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.unit.build_harness import Workbench, chain, new_weight
+from tests.harness.build_harness import Workbench, chain, new_weight
 
 import ingot
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import atomic_file
-from ingot_build_rules.cli.main import main
-from ingot_build_rules.workspace import user_key as keys
+from ingot_build_rules.tools.cli.main import main
+from ingot_build_rules.tools.workspace import user_key as keys
 
 TORN = b"torn"
 

@@ -19,7 +19,7 @@ import ingot
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.errors import ArtifactError
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import command
 from ingot_runtime.format import header as head

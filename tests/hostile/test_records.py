@@ -18,7 +18,7 @@ from tests.hostile.tiny import tiny_contents, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import DEPTH_MAX
 from ingot_runtime.format.msgpack_canonical import pack

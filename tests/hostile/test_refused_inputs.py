@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
-from tests.unit.codegen_harness import Array
-from tests.unit.end_to_end_harness import Feed, make_model, reference, tensor
-from tests.unit.lowering_harness import assert_close
+from tests.harness.codegen_harness import Array
+from tests.harness.end_to_end_harness import Feed, make_model, reference, tensor
+from tests.harness.lowering_harness import assert_close
 
 import ingot
 import ingot_runtime

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import diskcache
 import pytest
-from tests.tidy.source import ROOT
-from tests.unit.store_harness import (
+from tests.harness.store_harness import (
     Action,
     actions,
     blobs_of,
@@ -26,6 +25,7 @@ from tests.unit.store_harness import (
     python,
     start_python,
 )
+from tests.tidy.source import ROOT
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.blobs import BlobMissing
@@ -40,7 +40,7 @@ VALUE = pack({"refs": [], "rule": "rule", "result": bytes(20_000)})
 BUILDER = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from tests.unit.store_harness import actions, build
+from tests.harness.store_harness import actions, build
 from ingot_artifacts.store.cache import Cache
 """
 # Runs one action after the other and says which are done.

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.unit.store_harness import Action, actions, build, digest_of
+from tests.harness.store_harness import Action, actions, build, digest_of
 
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache

@@ -15,10 +15,10 @@ from typing import Any
 
 import diskcache
 import pytest
-from tests.unit.store_harness import Action, actions, build, digest_of, index_of, key_of, sql
+from tests.harness.store_harness import Action, actions, build, digest_of, index_of, key_of, sql
 
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.index_disk import IndexDisk, IndexRowError
+from ingot_artifacts.store.index.index_disk import IndexDisk, IndexRowError
 from ingot_artifacts.store.records import RecordError, read_facts
 from ingot_artifacts.store.scrub import verify
 from ingot_runtime.format.msgpack_canonical import pack

@@ -18,10 +18,10 @@ from ingot_artifacts.digest.tree import tree_entry_with
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
-from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.codegen.object import compile_object
+from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.program import CODES, Instruction, Program
 

@@ -1,5 +1,5 @@
 """Small decoders that the builder of ONNX Runtime GenAI wrote itself, and what ONNX Runtime answers:
-``tests/unit/test_builder_decoders.py``.
+``tests/unit/runtime/test_builder_decoders.py``.
 
 In: a folder, names as ``gpt_oss`` (all without one); PyTorch, transformers, onnxruntime and the
 builder, which the tests never need. Out: per name ``NAME.builder.onnx`` and ``NAME.builder.npz``:

@@ -1,4 +1,4 @@
-"""Small exports of decoders with caches, by both torch exporters: ``tests/unit/test_decoders.py``.
+"""Small exports of decoders with caches, by both torch exporters: ``tests/unit/artifacts/test_decoders.py``.
 
 In: a folder, names as ``llama.dynamo`` (all without one); PyTorch and transformers, which the tests
 never need. Out: per name ``NAME.onnx`` and ``NAME.npz``: inputs at ten lengths and what PyTorch

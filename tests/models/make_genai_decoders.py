@@ -1,5 +1,5 @@
 """Small decoders in the form of ONNX Runtime GenAI, and what ONNX Runtime answers:
-``tests/unit/test_decoders.py``.
+``tests/unit/artifacts/test_decoders.py``.
 
 In: a folder, names as ``llama.genai`` (all without one); onnxruntime, which the tests never need.
 Out: per name ``NAME.onnx`` and ``NAME.npz``: inputs at ten lengths and the answers. Not done here:

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 from tests.hostile.tiny import tiny_contents, tree_entry
-from tests.unit.test_sign_sigstore import CURVES, key_file
+from tests.unit.tools.test_sign_sigstore import CURVES, key_file
 
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 
 pytestmark = pytest.mark.packages
 # Its release 1.1.1 imports pyOpenSSL without saying so.

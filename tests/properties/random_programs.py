@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from tests.unit.program_harness import DEVICES, read
+from tests.harness.program_harness import DEVICES, read
 
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, interpret, run_program
+from tests.harness.codegen_harness import NUMPY, RUNNABLE, Array, interpret, run_program
 
-from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import (
     FUNCTIONS,
     Dim,
@@ -22,7 +21,7 @@ from ingot_compiler.ir.dims import (
     symbol,
 )
 from ingot_compiler.ir.types import FLOATS, DType
-from ingot_compiler.lowering.loop_values import (
+from ingot_compiler.lowering.loops.loop_values import (
     Apply,
     Compare,
     Constant,
@@ -31,7 +30,7 @@ from ingot_compiler.lowering.loop_values import (
     Local,
     Value,
 )
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loops.program import (
     Buffer,
     For,
     ForKind,
@@ -42,6 +41,7 @@ from ingot_compiler.lowering.loops import (
     Statement,
     Store,
 )
+from ingot_compiler.targets.target import Target
 
 _SIZE = 4096
 _EXTENT = 3

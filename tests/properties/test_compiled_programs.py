@@ -8,17 +8,17 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.harness.program_harness import random_inputs, weight_bytes
 from tests.properties.random_programs import RandomProgram
 from tests.properties.test_planner_properties import planned_or_none
-from tests.unit.program_harness import random_inputs, weight_bytes
 
 import ingot_runtime
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.op import Array
+from ingot_compiler.oracles.interpret_program import interpret_program
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
-from ingot_compiler.programs.interpret_program import interpret_program
 from ingot_compiler.programs.lower_program import lower_program
 from ingot_compiler.programs.print_program import print_program
 from ingot_compiler.programs.program import Program

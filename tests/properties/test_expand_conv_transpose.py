@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.ir_harness import no_constants
+from tests.harness.ir_harness import no_constants
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.rules.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.oracles.interpret import interpret
 from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
 
 

@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingot_compiler.ir.bare_symbol import bare_symbol
-from ingot_compiler.ir.coefficient import coefficient
 from ingot_compiler.ir.dims import (
     FUNCTIONS,
     Dim,
@@ -26,9 +24,10 @@ from ingot_compiler.ir.dims import (
     symbols_of,
     terms_of,
 )
-from ingot_compiler.ir.mixed_radix import recombined
-from ingot_compiler.ir.parse_graph import parse_structure
-from ingot_compiler.ir.ranges import (
+from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.mixed_radix import recombined
+from ingot_compiler.ir.sizes.ranges import (
     at_most,
     equal,
     is_nonnegative,
@@ -38,6 +37,7 @@ from ingot_compiler.ir.ranges import (
     minimum,
     sign,
 )
+from ingot_compiler.ir.text.parse_graph import parse_structure
 
 NAMES = ("s0", "s1", "h")
 Tree = int | str | tuple[str, "Tree", "Tree"]

@@ -15,12 +15,12 @@ from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.ir.parse_graph import parse_graph
-from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.ir.text.parse_graph import parse_graph
+from ingot_compiler.ir.text.print_graph import print_graph
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.verify import verify
+from ingot_compiler.oracles.interpret import interpret
 
 UNARY: tuple[OpName, ...] = ("abs", "neg", "relu", "exp", "tanh", "sigmoid", "floor")
 BINARY: tuple[OpName, ...] = ("add", "sub", "mul", "max", "min")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op import Array
-from ingot_compiler.ir.parse_graph import parse_graph
-from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.ir.text.parse_graph import parse_graph
+from ingot_compiler.ir.text.print_graph import print_graph
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.oracles.interpret import interpret
 from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code

@@ -7,14 +7,20 @@ import itertools
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.harness.codegen_harness import Array
+from tests.harness.lowering_harness import (
+    HOST_ALONE,
+    Builder,
+    Compiled,
+    compile_graph,
+    run_compiled,
+)
 from tests.properties.test_passes_keep_meaning import graphs
-from tests.unit.codegen_harness import Array
-from tests.unit.lowering_harness import HOST_ALONE, Builder, Compiled, compile_graph, run_compiled
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Copy, all_steps, launches_of
+from ingot_compiler.lowering.groups.fused import Copy, all_steps, launches_of
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice
 
 THREE = (

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.harness.program_harness import canonical, check_same_results, erased
 from tests.properties.random_programs import C, G, RandomProgram, small_program
-from tests.unit.program_harness import canonical, check_same_results, erased
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice

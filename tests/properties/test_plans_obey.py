@@ -8,11 +8,11 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.harness.program_harness import canonical, check_same_results
 from tests.properties.altered_plans import altered
 from tests.properties.random_programs import RandomProgram
 from tests.properties.test_planner_properties import planned_or_none
-from tests.unit.program_harness import canonical, check_same_results
-from tests.unit.test_program_forms import device_blocks
+from tests.unit.programs.test_program_forms import device_blocks
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.placement.virtual_device import VirtualDevice

@@ -8,10 +8,10 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from tests.unit.program_harness import canonical, program_text
-from tests.unit.test_planner_cases import CASES
-from tests.unit.test_planner_more_cases import IMPROVED, POSITIVE
-from tests.unit.test_planner_obeys import OBEYED
+from tests.harness.program_harness import canonical, program_text
+from tests.unit.programs.test_planner_cases import CASES
+from tests.unit.programs.test_planner_more_cases import IMPROVED, POSITIVE
+from tests.unit.programs.test_planner_obeys import OBEYED
 
 from ingot_compiler.ir.errors import ModelError, UnsupportedError, UserError
 from ingot_compiler.programs.lower_program import lower_program

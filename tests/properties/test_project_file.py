@@ -12,14 +12,14 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.project_harness import lister
+from tests.harness.project_harness import lister
 
 import ingot
-from ingot_build_rules.project.lines import find_lines
-from ingot_build_rules.project.model import ProjectModel
-from ingot_build_rules.project.parse import parse_project
-from ingot_build_rules.project.plain import plain
-from ingot_build_rules.project.wildcards import find_files
+from ingot_build_rules.making.project.lines import find_lines
+from ingot_build_rules.making.project.model import ProjectModel
+from ingot_build_rules.making.project.parse import parse_project
+from ingot_build_rules.making.project.plain import plain
+from ingot_build_rules.making.project.wildcards import find_files
 from ingot_runtime.ingot_error import IngotError
 
 Value = str | float | list[int] | list[str] | dict[str, "Value"]

@@ -8,7 +8,7 @@ from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.backends.host.lower_group import lower_group
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.fused import groups_of
+from ingot_compiler.lowering.groups.fused import groups_of
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 

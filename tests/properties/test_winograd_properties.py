@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.codegen_harness import Array
-from tests.unit.lowering_harness import Builder, compile_graph, f32, normal, run_compiled
-from tests.unit.test_winograd import WIDE
+from tests.harness.codegen_harness import Array
+from tests.harness.lowering_harness import Builder, compile_graph, f32, normal, run_compiled
+from tests.unit.kernels.test_winograd import WIDE
 
-from ingot_compiler.backends.host.products.tuned import WINOGRAD
 from ingot_compiler.ir.precision import FAST
+from ingot_compiler.kernels.products.tuned import WINOGRAD
 
 ERROR_MAX = 3e-5  # of the largest result, by the root mean square of all
 

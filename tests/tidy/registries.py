@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
 
+from tests.harness.ir_harness import op_name
 from tests.tidy.source import ROOT
-from tests.unit.ir_harness import op_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
     Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "turns")),
-    Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
+    Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/kernels/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/backends/host/products",
-        "compiler/ingot_compiler/backends/host/products/choose.py",
+        "compiler/ingot_compiler/kernels/products/choose.py",
         ("algorithm", "dense_values", "facts", "parts", "rounded", "strassen", "taps_inside", "tuned", "winograd_cost"),
     ),
     Registry(
@@ -91,10 +91,10 @@ REGISTRIES = (
         ("buffers", "check", "placing", "smallest_plan"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("alike_channels", "hold_rows", "hold_state", "hold_whole", "match", "quantised_values", "rewrite", "rows_of_scatter", "transpose_by_taps", "transposed_axis", "zero_points")),
-    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
+    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
-        "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
+        "compiler/ingot_compiler/codegen/emit/math/__init__.py",
         ("emitter", "quarter_turns", "table"),
     ),
     Registry(
@@ -104,7 +104,7 @@ REGISTRIES = (
     ),
     Registry(
         "build_rules/ingot_build_rules/rules",
-        "build_rules/ingot_build_rules/rules/registry.py",
+        "build_rules/ingot_build_rules/making/rules/registry.py",
         (
             "artifact_types", "compile_options", "constant_batches", "custom_ops", "default_input", "export_rows", "interface", "keep_lowered", "kernel_object", "lowered", "main_object", "model_file", "op_option", "option_rows", "packed_constant", "tuning_option",
             "variant",
@@ -134,8 +134,8 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.ir.graph import OptimizedGraph
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fuse import fuse
-    from ingot_compiler.lowering.fused import groups_of
     from ingot_compiler.lowering.fusion import loop_anchors
+    from ingot_compiler.lowering.groups.fused import groups_of
     from ingot_compiler.lowering.kinds import KINDS
     from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES
     from ingot_compiler.placement.place import place
@@ -250,13 +250,13 @@ def _with_lists(*files: tuple[Path, ...]) -> tuple[str, ...]:
 
 def _emitters(core: str) -> list[Path]:
     """Return the files that the table of math functions imports the functions of ``core`` from."""
-    table = ROOT / "compiler/ingot_compiler/backends/host/emit/math/__init__.py"
+    table = ROOT / "compiler/ingot_compiler/codegen/emit/math/__init__.py"
     tree = ast.parse(table.read_text(encoding="utf-8"))
     origins = {
         alias.asname or alias.name: (node.module or "").rsplit(".", 1)[1]
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
-        and (node.module or "").startswith("ingot_compiler.backends.host.emit.math.")
+        and (node.module or "").startswith("ingot_compiler.codegen.emit.math.")
         for alias in node.names
     }
     stems: dict[str, None] = {}

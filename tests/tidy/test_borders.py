@@ -56,38 +56,38 @@ ONLY_IN = {
     "google": ("ingot_compiler.frontend",),
     "llvmlite": ("ingot_compiler.backends.host",),
     "ziglang": ("ingot_compiler.backends.host",),
-    "rich": ("ingot_build_rules.cli",),
+    "rich": ("ingot_build_rules.tools.cli",),
     "diskcache": ("ingot_artifacts.store",),
     "subprocess": (
         "ingot_compiler.backends.host",
         "ingot_build_rules.engine.executors.worker_process",
-        "ingot_build_rules.ship.signer",
-        "ingot_build_rules.view.peer",
-        "ingot_build_rules.view.resident_memory",
+        "ingot_build_rules.tools.ship.signer",
+        "ingot_build_rules.tools.view.peer",
+        "ingot_build_rules.tools.view.resident_memory",
         "ingot_runtime_devices.opencl_build",
     ),
     "multiprocessing": (),
     "argparse": (
-        "ingot_build_rules.cli",
+        "ingot_build_rules.tools.cli",
         "ingot_runtime.command",
         "ingot_runtime.ship_command",
         "ingot_runtime.size_option",
     ),
     "pyopencl": ("ingot_runtime_devices.opencl", "ingot_runtime_devices.opencl_build"),
-    "cryptography": ("ingot_build_rules.ship", "ingot_runtime.loader.ed25519"),
+    "cryptography": ("ingot_build_rules.tools.ship", "ingot_runtime.loader.ed25519"),
     "pickle": (),
     "marshal": (),
     "shelve": (),
 }
 # module -> what it reads of the environment, and why no result depends on it
 READS_ENVIRONMENT = {
-    "ingot_build_rules.workspace.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME, INGOT_CACHE_MAX: the cache",
-    "ingot_build_rules.workspace.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
-    "ingot_build_rules.cli.entry": "OPENBLAS_NUM_THREADS: set to one thread where the user has not set it",
-    "ingot_build_rules.cli.terminal": "TERM, NO_COLOR, CI: whether progress moves and is more than plain text",
-    "ingot_build_rules.cli.jobserver_flags": "MAKEFLAGS: how many jobs the `make` above lends",
+    "ingot_build_rules.tools.workspace.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME, INGOT_CACHE_MAX: the cache",
+    "ingot_build_rules.tools.workspace.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
+    "ingot_build_rules.tools.cli.entry": "OPENBLAS_NUM_THREADS: set to one thread where the user has not set it",
+    "ingot_build_rules.tools.cli.shell.terminal": "TERM, NO_COLOR, CI: whether progress moves and is more than plain text",
+    "ingot_build_rules.tools.cli.building.jobserver_flags": "MAKEFLAGS: how many jobs the `make` above lends",
 }
-PRINTING = ("ingot_build_rules.cli", "ingot_runtime.command", "ingot_runtime.ship_command")
+PRINTING = ("ingot_build_rules.tools.cli", "ingot_runtime.command", "ingot_runtime.ship_command")
 # Pure parts: a result there depends on arguments alone.
 PURE = (
     "ingot_compiler.ir",
@@ -96,8 +96,8 @@ PURE = (
     "ingot_compiler.lowering",
     "ingot_compiler.memory",
     "ingot_compiler.host_program",
-    "ingot_compiler.backends.host.targets",
-    "ingot_build_rules.project",
+    "ingot_compiler.targets",
+    "ingot_build_rules.making.project",
     "ingot_build_rules.engine.actions.rule",
     "ingot_build_rules.engine.actions.content",
     "ingot_build_rules.engine.actions.leaves",
@@ -124,7 +124,7 @@ PURE_ALL_THE_SAME = {
         "random",
     ): "its own generator with a stated seed, the same everywhere",
     (
-        "ingot_build_rules.project.read_value",
+        "ingot_build_rules.making.project.read_value",
         "os",
     ): "the text of a path object, which a project declared in Python may have",
 }
@@ -269,8 +269,8 @@ def test_libraries_do_not_print() -> None:
 
 
 OF_THE_STANDARD_LIBRARY = {
-    "ingot_build_rules.project.problems": "its problems have an order",
-    "ingot_build_rules.workspace.build_report": "its report is printed in another way",
+    "ingot_build_rules.making.project.problems": "its problems have an order",
+    "ingot_build_rules.tools.workspace.build_report": "its report is printed in another way",
     "ingot_compiler.ir.dims": "terms of dimensions have an order",
     "ingot_runtime.lazy_dataclass": "makes ours of it",
 }

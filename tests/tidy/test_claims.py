@@ -12,10 +12,10 @@ import pytest
 from tests.tidy import test_style
 from tests.tidy.sizes import installed_mb, wheel_kb_max, with_dependencies
 from tests.tidy.source import ROOT
-from tests.unit.test_c_native import DYNAMIC_SIZE_BYTES_MAX, SIZE_BYTES_MAX
+from tests.unit.runtime.test_c_native import DYNAMIC_SIZE_BYTES_MAX, SIZE_BYTES_MAX
 
-from ingot_build_rules.text.stages import FROM_STAGES, STAGES
-from ingot_compiler.frontend import check_functions
+from ingot_build_rules.tools.text.stages import FROM_STAGES, STAGES
+from ingot_compiler.frontend.model import check_functions
 from ingot_compiler.frontend.ops import FILES
 from ingot_compiler.ir import dims
 from ingot_runtime.format import limits

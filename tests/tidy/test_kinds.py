@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 from tests.tidy.source import ROOT
 
-from ingot_compiler.backends.host.kinds import KINDS
-from ingot_compiler.backends.host.products.choose import ALGORITHMS
-from ingot_compiler.backends.host.products.tuned import METHODS
-from ingot_compiler.lowering.method import Method
+from ingot_compiler.kernels.kinds import KINDS
+from ingot_compiler.kernels.products.choose import ALGORITHMS
+from ingot_compiler.kernels.products.tuned import METHODS
+from ingot_compiler.lowering.groups.method import Method
 
 COMPILER = ROOT / "compiler" / "ingot_compiler"
 OWNER = COMPILER / "lowering" / "fusion" / "fuser.py"

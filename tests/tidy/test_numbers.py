@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.tidy.source import ROOT
 from tests.tidy.test_claims import CLAIMS, NEARLY
-from tests.unit.test_demonstration import TOURS
+from tests.unit.end_to_end.test_demonstration import TOURS
 
 LIST = Path(__file__).with_name("numbers_without_a_test.txt")
 # Measurements have dates; the others are written by tests as a whole.

@@ -13,26 +13,26 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 COMPILER = ROOT / "compiler" / "ingot_compiler"
 NAMES_MIN = 3  # op names that make a table
 REGISTRIES = {
-    "backends/host/anchors.py": "what ops with tiles ask for",
-    "backends/host/emit/math/__init__.py": "functions as instructions",
-    "backends/host/emit/value.py": "comparisons as instructions",
-    "backends/host/products/choose.py": "algorithms of products",
+    "kernels/anchors.py": "what ops with tiles ask for",
+    "codegen/emit/math/__init__.py": "functions as instructions",
+    "codegen/emit/value.py": "comparisons as instructions",
+    "kernels/products/choose.py": "algorithms of products",
     "backends/host/main/arithmetic.py": "instructions of main",
-    "frontend/known_arithmetic.py": "functions of known sizes",
+    "frontend/build/known_arithmetic.py": "functions of known sizes",
     "ir/dims.py": "functions of sizes",
     "ir/op_names.py": "the core ops",
-    "ir/reference_rules.py": "how a scatter combines",
-    "ir/typing_rules.py": "how a scatter combines",
-    "lowering/constant_arithmetic.py": "functions of folded weights",
-    "lowering/constant_functions.py": "functions of folded weights with equal bits everywhere",
-    "lowering/constant_movement.py": "movements of folded weights",
+    "ir/rules/reference_rules.py": "how a scatter combines",
+    "ir/rules/typing_rules.py": "how a scatter combines",
+    "lowering/constants/constant_arithmetic.py": "functions of folded weights",
+    "lowering/constants/constant_functions.py": "functions of folded weights with equal bits everywhere",
+    "lowering/constants/constant_movement.py": "movements of folded weights",
     "lowering/fusion/loop_anchors.py": "what ops with loops ask for",
     "lowering/fusion/movement.py": "views",
-    "lowering/interpret_scalars.py": "functions in numpy",
+    "lowering/loops/interpret_scalars.py": "functions in numpy",
     "lowering/kinds/row_bodies.py": "bodies of row kernels",
     "lowering/ops/__init__.py": "how one element is computed",
-    "lowering/loop_values.py": "comparisons of indices",
-    "lowering/loop_value_text.py": "signs of comparisons",
+    "lowering/loops/loop_values.py": "comparisons of indices",
+    "lowering/loops/loop_value_text.py": "signs of comparisons",
     "passes/canonical/elementwise.py": "rules of a pass",
     "passes/canonical/movement.py": "rules of a pass",
     "passes/fuse_layer_norm.py": "where patterns of a pass end",
@@ -42,7 +42,7 @@ REGISTRIES = {
     "placement/op_work.py": "operations of a product",
 }
 REST = {
-    "backends/host/emit/kernels/epilogue.py", "backends/host/emit/reduce.py",
+    "codegen/emit/blocks/epilogue.py", "codegen/emit/reduce.py",
 }  # fmt: skip
 """Costs of instructions: this list may only shrink."""
 

@@ -13,8 +13,7 @@ import pytest
 from tests.tidy.source import ROOT
 
 import ingot
-from ingot_build_rules.compilation.options import words_of
-from ingot_build_rules.rules.option_rows import (
+from ingot_build_rules.making.options.option_rows import (
     CHOICE_ROWS,
     DEFAULTS,
     ROWS,
@@ -22,6 +21,7 @@ from ingot_build_rules.rules.option_rows import (
     key,
     spelling,
 )
+from ingot_build_rules.making.options.options import words_of
 
 DOCS = ROOT / "docs"
 KINDS = {"flag": "true or false", "text": "text", "texts": "list of texts"}

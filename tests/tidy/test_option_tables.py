@@ -7,8 +7,8 @@ import re
 import pytest
 from tests.tidy.source import ROOT
 
-from ingot_build_rules.cli.options import Option
-from ingot_build_rules.cli.verbs import VERBS, read_verb
+from ingot_build_rules.tools.cli.shell.options import Option
+from ingot_build_rules.tools.cli.shell.verbs import VERBS, read_verb
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 SECTIONS = {

@@ -8,12 +8,12 @@ import re
 
 from tests.tidy.source import modules
 
-FACES = ("ingot_build_rules.cli", "ingot_build_rules.api")
+FACES = ("ingot_build_rules.tools.cli", "ingot_build_rules.tools.api")
 NO_TEXTS = {
     "ingot_build_rules.engine.executors.jobserver": "flags of make",
-    "ingot_build_rules.rules.compile_library": "arguments of a linker",
-    "ingot_build_rules.rules.export_rows": "what the command's help says of options",
-    "ingot_build_rules.rules.option_rows": "what the command's help says of options",
+    "ingot_build_rules.making.rules.compile_library": "arguments of a linker",
+    "ingot_build_rules.making.options.export_rows": "what the command's help says of options",
+    "ingot_build_rules.making.options.option_rows": "what the command's help says of options",
     "ingot_compiler.backends.host.link": "arguments of a linker",
 }
 _COMMAND = re.compile(r"`[^`]*`|\b(ingot|optimum-cli) [a-z-]+( [A-Z]+| [a-z]+| --[\w-]+)*")

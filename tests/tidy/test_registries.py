@@ -21,10 +21,10 @@ from tests.tidy.registries import (
 from tests.tidy.source import ROOT, modules
 
 from ingot_artifacts.store import layers
-from ingot_build_rules.cli.verbs import VERBS, module_of
 from ingot_build_rules.engine.executors import registry as executors
-from ingot_build_rules.text.stage_text import STAGE_TEXTS
-from ingot_build_rules.text.stages import STAGES
+from ingot_build_rules.tools.cli.shell.verbs import VERBS, module_of
+from ingot_build_rules.tools.text.stage_text import STAGE_TEXTS
+from ingot_build_rules.tools.text.stages import STAGES
 from ingot_compiler.frontend.op_table import OPS
 
 CLI_HELPERS = {
@@ -71,8 +71,10 @@ def test_files_of_onnx_ops_have_their_names() -> None:
 def test_verbs_and_modules_agree() -> None:
     """Every verb has its module, and every module of the command is a verb or a named helper."""
     verbs = {module_of(name) for name, _ in VERBS}
-    names = {module.name for module in modules("ingot_build_rules.cli")}
-    described = {name for name in names if name.startswith("ingot_build_rules.cli.arguments.")}
+    names = {module.name for module in modules("ingot_build_rules.tools.cli")}
+    described = {
+        name for name in names if name.startswith("ingot_build_rules.tools.cli.arguments.")
+    }
     stems = {name.rsplit(".", 1)[1] for name in names - described} - {"cli", "arguments"}
     assert stems - CLI_HELPERS == verbs
     assert {name.rsplit(".", 1)[1] for name in described} == verbs

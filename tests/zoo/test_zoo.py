@@ -11,13 +11,13 @@ import pytest
 from onnx import ModelProto
 from tests.c_loader import CBundle, options
 from tests.conformance.run_case import MemoryStore, translate
-from tests.unit.codegen_harness import Array
-from tests.unit.end_to_end_harness import run_all_ways
-from tests.unit.lowering_harness import assert_close
+from tests.harness.codegen_harness import Array
+from tests.harness.end_to_end_harness import run_all_ways
+from tests.harness.lowering_harness import assert_close
 
 import ingot
 import ingot_runtime
-from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.oracles.interpret import interpret
 from ingot_runtime.format.features import LEVELS
 from ingot_runtime.loader import cpu
 

@@ -30,7 +30,7 @@ from ingot_artifacts.store.trust import ANYONE, Trust
 from ingot_runtime.option_ref import OptionClause, OptionRef
 
 if TYPE_CHECKING:
-    from ingot_artifacts.store.index import ActionIndex
+    from ingot_artifacts.store.index.index import ActionIndex
 
 _TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -72,7 +72,7 @@ class Cache:
     @cached_property
     def index(self) -> ActionIndex:
         """The action index; opened when it is first asked for, since diskcache costs 20 ms."""
-        from ingot_artifacts.store.index import ActionIndex
+        from ingot_artifacts.store.index.index import ActionIndex
 
         return ActionIndex([layer.index for layer in self.layers], self.trust)
 

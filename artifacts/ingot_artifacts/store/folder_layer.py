@@ -15,7 +15,7 @@ from ingot_artifacts.store.ownership import check_ownership
 from ingot_artifacts.store.trust import ANYONE, Trust
 
 if TYPE_CHECKING:
-    from ingot_artifacts.store.index_layer import IndexLayer
+    from ingot_artifacts.store.index.index_layer import IndexLayer
 
 _WRITTEN, _READ = "written", "read"
 
@@ -33,8 +33,8 @@ class FolderLayer:
     @property
     def index(self) -> IndexLayer:
         """The index; diskcache costs 20 ms, paid by who asks for it."""
-        from ingot_artifacts.store.index_database import IndexDatabase
-        from ingot_artifacts.store.index_reader import IndexReader
+        from ingot_artifacts.store.index.index_database import IndexDatabase
+        from ingot_artifacts.store.index.index_reader import IndexReader
 
         if self._index is None:
             self._index = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ingot_artifacts.store.blobs import BlobLayer
-from ingot_artifacts.store.index_layer import IndexLayer
+from ingot_artifacts.store.index.index_layer import IndexLayer
 
 
 class Layer(Protocol):

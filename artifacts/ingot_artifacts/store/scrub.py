@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from ingot_artifacts.store.blobs import BlobStore, StoreError
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.index import Entry
+from ingot_artifacts.store.index.index import Entry
 from ingot_artifacts.store.quarantine import set_aside
 from ingot_artifacts.store.records import RecordError, read_facts
 from ingot_artifacts.store.survey import walk_blobs

@@ -20,10 +20,10 @@ from ingot_runtime.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Node
     from ingot_compiler.ir.message import Text
-    from ingot_compiler.lowering.fused import Group
     from ingot_compiler.lowering.fusion.device_rules import DeviceRules
-    from ingot_compiler.lowering.group_steps import LoweredGroup
-    from ingot_compiler.lowering.loops import LoopProgram
+    from ingot_compiler.lowering.groups.fused import Group
+    from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+    from ingot_compiler.lowering.loops.program import LoopProgram
 
 
 class Target(Protocol):

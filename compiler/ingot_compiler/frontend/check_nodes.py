@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from onnx import AttributeProto, NodeProto
 from onnx.defs import OpSchema
 
-from ingot_compiler.frontend.expand_function import function_opset
-from ingot_compiler.frontend.findings import ImportFinding
-from ingot_compiler.frontend.oldest_opset import OPSET_MIN
-from ingot_compiler.frontend.op_schemas import OF_DOMAIN, newest_opset, schema_of
+from ingot_compiler.frontend.build.expand_function import function_opset
+from ingot_compiler.frontend.build.suggest import suggest
+from ingot_compiler.frontend.model.findings import ImportFinding
+from ingot_compiler.frontend.model.oldest_opset import OPSET_MIN
+from ingot_compiler.frontend.model.op_schemas import OF_DOMAIN, newest_opset, schema_of
+from ingot_compiler.frontend.model.sort_nodes import describe_node, node_name
 from ingot_compiler.frontend.op_table import OPS, names_of
 from ingot_compiler.frontend.ops import microsoft
-from ingot_compiler.frontend.sort_nodes import describe_node, node_name
-from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
 
 

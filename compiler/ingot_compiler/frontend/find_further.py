@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.findings import ImportFinding
-from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.translation import Translation
 from ingot_compiler.frontend.infer_types import find_untranslated
-from ingot_compiler.frontend.translation import Translation
+from ingot_compiler.frontend.model.findings import ImportFinding
+from ingot_compiler.frontend.model.imported import ImportedModel
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader, ConstantWriter
 from ingot_compiler.ir.errors import ModelError

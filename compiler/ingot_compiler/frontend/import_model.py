@@ -18,15 +18,27 @@ from operator import itemgetter
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
-from ingot_compiler.frontend.check_functions import check_functions
-from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
-from ingot_compiler.frontend.default_inputs import COUNT_MAX, default_inputs, with_shape
+from ingot_compiler.frontend.families.ml.ml_attributes import (
+    is_tree,
+    kept_of_tree,
+    makes_wide,
+    stored_list,
+    tree_attributes,
+)
+from ingot_compiler.frontend.families.training.gradients import expand_gradients
+from ingot_compiler.frontend.families.weights.narrow_weights import factors_and_tables
 from ingot_compiler.frontend.find_further import Refused, SmallConstants, find_further
-from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported, tensor_finding
-from ingot_compiler.frontend.gradients import expand_gradients
-from ingot_compiler.frontend.imported import (
+from ingot_compiler.frontend.inputs.default_inputs import COUNT_MAX, default_inputs, with_shape
+from ingot_compiler.frontend.inputs.input_profiles import Shapes
+from ingot_compiler.frontend.inputs.input_types import has_dtype, input_types
+from ingot_compiler.frontend.inputs.input_values import input_form, shapes_of, tensors_of
+from ingot_compiler.frontend.inputs.random_seed import add_seed
+from ingot_compiler.frontend.model.attribute_values import UnsupportedAttribute, attribute_value
+from ingot_compiler.frontend.model.check_functions import check_functions
+from ingot_compiler.frontend.model.check_names import check_names
+from ingot_compiler.frontend.model.findings import ImportFinding, raise_unsupported, tensor_finding
+from ingot_compiler.frontend.model.imported import (
     ABSENT,
     DeclaredType,
     ImportedAttribute,
@@ -35,25 +47,11 @@ from ingot_compiler.frontend.imported import (
     ImportedRegion,
     fits_input,
 )
-from ingot_compiler.frontend.input_profiles import Shapes
-from ingot_compiler.frontend.input_types import has_dtype, input_types
-from ingot_compiler.frontend.input_values import input_form, shapes_of, tensors_of
-from ingot_compiler.frontend.live_nodes import live_nodes
-from ingot_compiler.frontend.ml_attributes import (
-    is_tree,
-    kept_of_tree,
-    makes_wide,
-    stored_list,
-    tree_attributes,
-)
-from ingot_compiler.frontend.narrow_weights import factors_and_tables
-from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
-from ingot_compiler.frontend.op_files import OpFile, add_op_files
-from ingot_compiler.frontend.op_table import OpKey
-from ingot_compiler.frontend.place_marks import place_marks
-from ingot_compiler.frontend.random_seed import add_seed
-from ingot_compiler.frontend.read_model import expand_functions, parse_model
-from ingot_compiler.frontend.sort_nodes import (
+from ingot_compiler.frontend.model.live_nodes import live_nodes
+from ingot_compiler.frontend.model.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.model.place_marks import place_marks
+from ingot_compiler.frontend.model.read_model import expand_functions, parse_model
+from ingot_compiler.frontend.model.sort_nodes import (
     all_nodes,
     describe_node,
     names_read,
@@ -61,10 +59,12 @@ from ingot_compiler.frontend.sort_nodes import (
     regions_of,
     sort_nodes,
 )
-from ingot_compiler.frontend.sparse_tensors import expand_sparse
-from ingot_compiler.frontend.string_constants import write_strings
-from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype
-from ingot_compiler.frontend.weights import Weights
+from ingot_compiler.frontend.model.sparse_tensors import expand_sparse
+from ingot_compiler.frontend.model.string_constants import write_strings
+from ingot_compiler.frontend.model.tensor_data import ExternalReader, UnsupportedDtype
+from ingot_compiler.frontend.model.weights import Weights
+from ingot_compiler.frontend.op_files import OpFile, add_op_files
+from ingot_compiler.frontend.op_table import OpKey
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names

@@ -13,23 +13,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from ingot_compiler.frontend.check_declared import check_declared
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.custom_op import CustomOp
-from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
-from ingot_compiler.frontend.forms import form_of, value_of_form
-from ingot_compiler.frontend.imported import ImportedModel, ImportedNode
-from ingot_compiler.frontend.same_names import SameNames, left_apart, own_sizes
-from ingot_compiler.frontend.scope import Scope
-from ingot_compiler.frontend.sequences import parts_of
-from ingot_compiler.frontend.translation import Translation
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.custom_op import CustomOp
+from ingot_compiler.frontend.build.forms import form_of, value_of_form
+from ingot_compiler.frontend.build.scope import Scope
+from ingot_compiler.frontend.build.sequences import parts_of
+from ingot_compiler.frontend.build.translation import Translation
+from ingot_compiler.frontend.inputs.same_names import SameNames, left_apart, own_sizes
+from ingot_compiler.frontend.model.check_declared import check_declared
+from ingot_compiler.frontend.model.findings import ImportFinding, raise_unsupported
+from ingot_compiler.frontend.model.imported import ImportedModel, ImportedNode
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import Text, message
-from ingot_compiler.ir.profile import Profile
+from ingot_compiler.ir.sizes.profile import Profile
 from ingot_compiler.ir.value_forms import TENSOR, count_of
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef

@@ -17,10 +17,10 @@ import onnx.parser
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no types there
 from onnx import FunctionProto, ModelProto, NodeProto
 
+from ingot_compiler.frontend.build.suggest import suggest
 from ingot_compiler.frontend.check_nodes import canonical_domain
+from ingot_compiler.frontend.model.sort_nodes import all_nodes, describe_node
 from ingot_compiler.frontend.op_table import OpKey
-from ingot_compiler.frontend.sort_nodes import all_nodes, describe_node
-from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef

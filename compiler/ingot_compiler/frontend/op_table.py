@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from ingot_compiler.frontend import ops
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops import microsoft, ml, training
 
 OpKey = tuple[str, str]

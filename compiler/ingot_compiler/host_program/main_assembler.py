@@ -26,7 +26,7 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.message import Text
-from ingot_compiler.ir.ranges import is_nonnegative
+from ingot_compiler.ir.sizes.ranges import is_nonnegative
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import CODES, Instruction, operand_kinds

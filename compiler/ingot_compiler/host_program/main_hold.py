@@ -7,7 +7,7 @@ In: a ``HoldState`` step. Out: the instructions that bind its symbols. Not done 
 from __future__ import annotations
 
 from ingot_compiler.host_program.main_assembler import Assembler
-from ingot_compiler.lowering.fused import HeldPair, HoldState
+from ingot_compiler.lowering.groups.fused import HeldPair, HoldState
 
 _APART = (
     "the states of a call lie in one memory each, with room for as many rows, or none of them does"

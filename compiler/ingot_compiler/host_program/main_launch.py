@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.host_program.main_messages import of_nodes
 from ingot_compiler.ir.attributes import attribute_text
-from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute
-from ingot_compiler.lowering.fused import Group, Launch, requirements_of
-from ingot_compiler.lowering.kernel_of import kernel_arguments
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.lowering.groups.fused import Group, Launch, requirements_of
+from ingot_compiler.lowering.loops.kernel_of import kernel_arguments
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 Kernel = tuple[LoopProgram, int]
 """The loops of a kernel, and its position in the variant's kernel list."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.ir.dims import symbols_of
-from ingot_compiler.lowering.fused import Copy, Launch, Step, all_steps, symbols_set
+from ingot_compiler.lowering.groups.fused import Copy, Launch, Step, all_steps, symbols_set
 from ingot_compiler.memory.memory_plan import buffer_bytes
 from ingot_compiler.memory.planned_bytes import PlannedSizes
 

@@ -22,16 +22,16 @@ from ingot_compiler.host_program.main_versions import each_version, fits_profile
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.message import Text
-from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.fused import (
+from ingot_compiler.ir.sizes.typical import typical
+from ingot_compiler.lowering.groups.fused import (
     FusedGraph,
     Requirement,
     Step,
     SymbolRead,
     all_steps,
 )
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.versions import Version, versions_of
+from ingot_compiler.lowering.groups.versions import Version, versions_of
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_compiler.memory.memory_plan import MemoryPlan, buffer_bytes
 from ingot_compiler.memory.planned_bytes import PlannedSizes
 from ingot_runtime.format.limits import (

@@ -14,13 +14,13 @@ from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler
 from ingot_compiler.host_program.main_blocks import BlockRoom, block_room
 from ingot_compiler.host_program.main_messages import cut
 from ingot_compiler.host_program.workspace_bytes import scratch_sizes
-from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.message import Text, message, nodes_text
-from ingot_compiler.lowering.fused import FusedGraph, launches_of
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.versions import Version
+from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.lowering.groups.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.groups.versions import Version
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan
 from ingot_compiler.memory.planned_bytes import PlannedSizes
 from ingot_runtime.format.limits import SIZE_BYTES_MAX

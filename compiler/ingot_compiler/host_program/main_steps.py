@@ -17,7 +17,7 @@ from ingot_compiler.host_program.main_outputs import data_dependent_outputs, wri
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import dtype_code, dtype_size_bytes
-from ingot_compiler.lowering.fused import (
+from ingot_compiler.lowering.groups.fused import (
     COPY_WORDS,
     Copy,
     Group,

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ingot_compiler.host_program.main_assembler import Assembler
-from ingot_compiler.ir.profile import Profile, SizeRange
+from ingot_compiler.ir.sizes.profile import Profile, SizeRange
 
 
 def fits_profile(out: Assembler, profile: Profile) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 
 from ingot_compiler.host_program.verify_program import find_program_problems
-from ingot_compiler.ir.parse_graph import Places
-from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.ir.text.parse_graph import Places
+from ingot_compiler.ir.text.text_reader import Reader
 from ingot_runtime.format.program import CODES, Instruction, Program, operand_kinds
 
 

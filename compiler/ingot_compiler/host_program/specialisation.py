@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.message import joined, message
-from ingot_compiler.ir.profile import Profile, named_profile
-from ingot_compiler.lowering.fused import (
+from ingot_compiler.ir.sizes.profile import Profile, named_profile
+from ingot_compiler.lowering.groups.fused import (
     Copy,
     FusedGraph,
     Group,

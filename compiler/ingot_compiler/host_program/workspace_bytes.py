@@ -10,8 +10,8 @@ import functools
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_max
-from ingot_compiler.lowering.fused import FusedGraph, Launch, Step, all_steps
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.groups.fused import FusedGraph, Launch, Step, all_steps
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan
 
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.rules.typing_rules import require_computable
+from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.typing_rules import require_computable
 
 
 class GraphBuilder:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.ir.text.print_graph import print_graph
 
 
 def graph_digest(graph: Graph) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ingot_compiler.ir.graph import Graph, Node, captured
-from ingot_compiler.ir.region_rules import bound_symbols
+from ingot_compiler.ir.rules.region_rules import bound_symbols
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.used_symbols import attribute_symbols, graph_symbols, type_symbols
 

@@ -17,7 +17,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import message, nodes_text
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.profile import Profile, named_profile
+from ingot_compiler.ir.sizes.profile import Profile, named_profile
 from ingot_compiler.ir.types import TensorType
 
 

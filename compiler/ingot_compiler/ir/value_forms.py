@@ -1,7 +1,7 @@
 """The form of inputs and outputs that are no tensors: FORMAT.md, "Values".
 
 In: forms as texts, names. Out: the names of the tensors that values are made of. Not done here: what
-such values are while a model is translated (``frontend.values``).
+such values are while a model is translated (``frontend.build.values``).
 
 A form is a text: ``t`` a tensor, ``s`` strings (two tensors), ``d`` a tensor whose number of dimensions
 a run decides, ``q`` a sequence, ``o`` an optional, ``l`` to ``e`` a list of known length, ``n`` nothing.

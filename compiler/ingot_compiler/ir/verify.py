@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import is_symbol_name
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
-from ingot_compiler.ir.region_rules import bound_symbols
+from ingot_compiler.ir.rules.region_rules import bound_symbols
+from ingot_compiler.ir.rules.typing_rules import require_computable
+from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
 from ingot_compiler.ir.types import DTYPES, TensorType
-from ingot_compiler.ir.typing_rules import require_computable
 from ingot_compiler.ir.used_symbols import symbols_in
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fused import Group, Operand, requirements_of
-from ingot_compiler.lowering.index_range import Extents
-from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
-from ingot_compiler.lowering.loops import Buffer, Let, LetIndex, Require, Statement, Store
-from ingot_compiler.lowering.narrow_values import rounded_values
+from ingot_compiler.lowering.groups.fused import Group, Operand, requirements_of
+from ingot_compiler.lowering.groups.narrow_values import rounded_values
+from ingot_compiler.lowering.groups.space import Space
+from ingot_compiler.lowering.loops.index_range import Extents
+from ingot_compiler.lowering.loops.loop_values import Apply, Load, Local, Value
+from ingot_compiler.lowering.loops.program import Buffer, Let, LetIndex, Require, Statement, Store
 from ingot_compiler.lowering.ops import element_rule
-from ingot_compiler.lowering.space import Space
 
 
 class GroupBuffers:

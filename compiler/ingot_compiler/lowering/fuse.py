@@ -15,8 +15,6 @@ from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.optimize_for import SPEED
 from ingot_compiler.ir.precision import F32
-from ingot_compiler.lowering.early_copies import begin_copies_early
-from ingot_compiler.lowering.fused import FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.composite import fuse_composite
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
@@ -31,9 +29,11 @@ from ingot_compiler.lowering.fusion.require_sizes import require_sizes
 from ingot_compiler.lowering.fusion.slices import lay_slices_together
 from ingot_compiler.lowering.fusion.store_outputs import store_outputs
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.groups.early_copies import begin_copies_early
+from ingot_compiler.lowering.groups.fused import FusedGraph
+from ingot_compiler.lowering.groups.states import states_of
+from ingot_compiler.lowering.groups.tuned_methods import Pairs, TunedMethods
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS, has_element_rule
-from ingot_compiler.lowering.states import states_of
-from ingot_compiler.lowering.tuned_methods import Pairs, TunedMethods
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.lazy_dataclass import dataclass
 

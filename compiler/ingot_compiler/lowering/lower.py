@@ -7,11 +7,11 @@ Not done here: machine code.
 from collections.abc import Mapping
 
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.nested import bound_names, used_symbols
+from ingot_compiler.lowering.loops.nested import bound_names, used_symbols
 
 
 def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> LoweredGroup:

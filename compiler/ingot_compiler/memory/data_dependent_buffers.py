@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot_compiler.lowering.fused import (
+from ingot_compiler.lowering.groups.fused import (
     FusedGraph,
     Grow,
     IfStep,

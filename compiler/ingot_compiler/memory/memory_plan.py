@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.types import dtype_size_bytes
-from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.groups.fused import FusedGraph
 from ingot_runtime.lazy_dataclass import dataclass
 
 ALIGNMENT_BYTES = 64

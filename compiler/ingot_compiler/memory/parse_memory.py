@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.ir.parse_graph import Places
-from ingot_compiler.ir.read_terms import read_dim
-from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.ir.text.parse_graph import Places
+from ingot_compiler.ir.text.read_terms import read_dim
+from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan, PoolPlan
 from ingot_compiler.memory.verify_memory import POOL, find_memory_problems
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Dim, symbols_of
-from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.fused import (
+from ingot_compiler.ir.sizes.typical import typical
+from ingot_compiler.lowering.groups.fused import (
     FusedGraph,
     LoopStep,
     Step,

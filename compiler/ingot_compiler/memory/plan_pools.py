@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.message import Text, message, nodes_text
-from ingot_compiler.lowering.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.groups.fused import FusedGraph, launches_of
 from ingot_compiler.memory.memory_plan import (
     ALIGNMENT_BYTES,
     BufferPlacement,

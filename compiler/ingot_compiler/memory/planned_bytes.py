@@ -13,8 +13,8 @@ from math import prod
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import dtype_size_bytes
-from ingot_compiler.lowering.fused import FusedGraph
-from ingot_compiler.lowering.size_bounds import Bounds, most_of, size_bounds
+from ingot_compiler.lowering.groups.fused import FusedGraph
+from ingot_compiler.lowering.groups.size_bounds import Bounds, most_of, size_bounds
 from ingot_compiler.memory.memory_plan import buffer_bytes
 
 BOUNDED_BYTES_MAX = 1 << 16

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.problem import Part, Problem, require_none
-from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.groups.fused import FusedGraph
 from ingot_compiler.memory.memory_plan import (
     ALIGNMENT_BYTES,
     BufferPlacement,

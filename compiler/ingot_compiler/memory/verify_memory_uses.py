@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.ir.problem import Part, Problem
-from ingot_compiler.lowering.fused import (
+from ingot_compiler.lowering.groups.fused import (
     Copy,
     FusedGraph,
     Group,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.ir.window_rules import BYTES
+from ingot_compiler.ir.rules.window_rules import BYTES
 from ingot_compiler.passes.expand_conv_transpose import (
     phase_bias,
     phase_weights,

@@ -17,7 +17,7 @@ import numpy as np
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.used_symbols import attribute_symbols

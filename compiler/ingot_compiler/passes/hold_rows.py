@@ -2,7 +2,7 @@
 
 In: a graph, before it is specialised. Out: the same graph, in which each ``write_rows`` of an input
 whose result is an output says so. Not done here: caches that grow (``hold_state``), where the two lie
-(``lowering.states``).
+(``lowering.groups.states``).
 
 What a call has written stays written, so nothing may refuse the call afterwards: every
 requirement is asked for again where the places of the rows are computed, before the first row is

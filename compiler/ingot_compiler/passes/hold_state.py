@@ -1,7 +1,7 @@
 """Pass: what a caller keeps from call to call becomes ``append``, so that no later pass loses it.
 
 In: a graph, before it is specialised. Out: the same graph, in which ``concat(input, new)`` that is
-an output is ``append(input, new)``. Not done here: where the two lie (``lowering.states``).
+an output is ``append(input, new)``. Not done here: where the two lie (``lowering.groups.states``).
 
 Caches of decoders: ``present = concat(past, new)`` along one axis, the length of the past a size of
 its own; or only the first rows of the past, where ``new`` alone reads the others: it has theirs at
@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.bare_symbol import bare_symbol
 from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
 from ingot_compiler.ir.traits import Trait
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.refusal import INTEGER_PRODUCT, Refusal
+from ingot_compiler.ir.rules.window_rules import BYTES
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.quantised_values import Dequantised, dequantised
 from ingot_compiler.passes.rewrite import Rewriter
 

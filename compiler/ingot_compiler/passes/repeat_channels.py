@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import dim_product
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.rules.window_rules import BYTES
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 _STEPS_MAX = 4  # of all dimensions together

@@ -18,8 +18,8 @@ from functools import partial
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.right_factors import right_factors
+from ingot_compiler.ir.rules.window_rules import BYTES
 from ingot_compiler.ir.types import DType
-from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.quantised_values import Centred, Dequantised, dequantised, number
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 

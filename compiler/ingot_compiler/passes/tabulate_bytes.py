@@ -16,10 +16,10 @@ from functools import partial
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.rules.window_rules import BYTES
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typical import typical
-from ingot_compiler.ir.window_rules import BYTES
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 from ingot_runtime.lazy_dataclass import dataclass
 

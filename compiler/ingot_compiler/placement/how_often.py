@@ -12,7 +12,7 @@ from __future__ import annotations
 from ingot_compiler.ir.attributes import attribute_dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops.loop import counted_before
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.placement.op_work import Setting
 
 OFTEN_MAX = float(1 << 16)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ingot_compiler.ir.graph import Graph, Node, captured
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typical import typical
 from ingot_runtime.lazy_dataclass import dataclass
 
 _STORED = frozenset(("average_pool", "concat", "copy", "max_pool"))

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.parse_graph import Places, read_graph
-from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.ir.text.parse_graph import Places, read_graph
+from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.placement.place_reason import NO_VALUE, REASON_KINDS, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.verify_placed import DEVICE, INSIDE, VALUE, find_placed_problems

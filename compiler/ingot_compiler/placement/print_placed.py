@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.ir.text.print_graph import print_graph
 from ingot_compiler.placement.place_reason import NO_VALUE, PlaceReason
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import ANY_ID, DeclaredDevice

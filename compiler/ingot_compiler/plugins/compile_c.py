@@ -10,8 +10,8 @@ import os
 import tempfile
 
 from ingot_compiler.backends.host.support.compile_support import C_FLAGS
-from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.backends.host.zig import run_zig
+from ingot_compiler.targets.target import parse_target
 
 
 def compile_c(source: str, target: str) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_compiler.plugins.call_hook import call_hook_for_items, plugin_error
 from ingot_compiler.plugins.elf_symbols import read_symbols
 from ingot_compiler.plugins.plugin import CompileClaimed

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import (
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import (
     GroupLaunch,
     GroupSteps,
     LoweredGroup,
 )
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loop_values import Address, Constant, FromIndex
-from ingot_compiler.lowering.loops import Buffer, CallExtern
+from ingot_compiler.lowering.loops.loop_values import Address, Constant, FromIndex
+from ingot_compiler.lowering.loops.program import Buffer, CallExtern
 
 
 def extern_call(

@@ -9,8 +9,8 @@ import math
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.typical import typical
 
 _BYTES_PER_NS = 8
 _FLOPS_PER_NS = 32

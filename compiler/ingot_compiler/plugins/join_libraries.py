@@ -11,12 +11,12 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 
 from ingot_compiler.backends.host.link import link_image
-from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.plugins.call_hook import plugin_error
 from ingot_compiler.plugins.elf_symbols import read_symbols
 from ingot_compiler.plugins.settings import PluginSettings
+from ingot_compiler.targets.target import parse_target
 
 Objects = Sequence[tuple[str, bytes]]
 """Name and content of each."""

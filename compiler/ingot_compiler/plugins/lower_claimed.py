@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.message import Text, nodes_text
-from ingot_compiler.lowering.fused import Group, buffers_of
-from ingot_compiler.lowering.group_steps import LoweredGroup, launches_in
-from ingot_compiler.lowering.loops import CallExtern, LoopProgram
-from ingot_compiler.lowering.verify_loops import verify_loops
-from ingot_compiler.lowering.verify_lowered import verify_lowered
+from ingot_compiler.lowering.groups.fused import Group, buffers_of
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, launches_in
+from ingot_compiler.lowering.groups.verify_lowered import verify_lowered
+from ingot_compiler.lowering.loops.program import CallExtern, LoopProgram
+from ingot_compiler.lowering.loops.verify_loops import verify_loops
 from ingot_compiler.plugins.call_hook import call_hook, plugin_error
 from ingot_compiler.plugins.plugin import LowerClaimed, RewriteLoops
 from ingot_compiler.plugins.settings import PluginSettings

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph, Node, captured
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.region_rules import bound_symbols
+from ingot_compiler.ir.rules.region_rules import bound_symbols
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.used_symbols import attribute_symbols, graph_symbols, type_symbols
-from ingot_compiler.lowering.constant_expression import constant_values
+from ingot_compiler.lowering.constants.constant_expression import constant_values
 
 
 def offered_nodes(graph: Graph, device_of: Sequence[int]) -> tuple[int, ...]:

@@ -20,9 +20,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph
-    from ingot_compiler.lowering.fused import Group
-    from ingot_compiler.lowering.group_steps import LoweredGroup
-    from ingot_compiler.lowering.loops import LoopProgram
+    from ingot_compiler.lowering.groups.fused import Group
+    from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+    from ingot_compiler.lowering.loops.program import LoopProgram
     from ingot_compiler.plugins.claim import Offer, OpClaim
 
 Phase = Literal["graph", "loops"]

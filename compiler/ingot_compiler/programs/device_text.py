@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.placement.virtual_device import (
     ANY_ID,
     ANY_SCOPE,

@@ -24,7 +24,7 @@ from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.rules.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.programs.expressions import Expression, OperatorCall

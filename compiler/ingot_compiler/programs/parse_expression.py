@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TypeVar
 
-from ingot_compiler.ir.parse_graph import read_attributes
-from ingot_compiler.ir.read_terms import read_type
-from ingot_compiler.ir.text_reader import Reader, Token
+from ingot_compiler.ir.text.parse_graph import read_attributes
+from ingot_compiler.ir.text.read_terms import read_type
+from ingot_compiler.ir.text.text_reader import Reader, Token
 from ingot_compiler.placement.virtual_device import UNCONSTRAINED, VirtualDevice
 from ingot_compiler.programs.device_text import read_block, read_name
 from ingot_compiler.programs.expressions import (

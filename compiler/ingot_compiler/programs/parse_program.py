@@ -18,7 +18,7 @@ names of what is called (``verify_program``).
 
 from __future__ import annotations
 
-from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_compiler.programs.device_text import read_device

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ingot_compiler.ir.read_terms import read_type
-from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.ir.text.read_terms import read_type
+from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.programs.types import (
     DataType,
     FunctionType,

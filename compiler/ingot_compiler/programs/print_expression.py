@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ingot_compiler.ir.print_graph import format_attribute
+from ingot_compiler.ir.text.print_graph import format_attribute
 from ingot_compiler.placement.virtual_device import VirtualDevice
 from ingot_compiler.programs.blocks import LET, Blocks, find_blocks
 from ingot_compiler.programs.expressions import (

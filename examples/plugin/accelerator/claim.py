@@ -7,7 +7,7 @@ computed (``lower``).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.plugins.claim import Offer, OpClaim
 
 

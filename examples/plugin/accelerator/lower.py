@@ -5,8 +5,8 @@ In: a claimed group. Out: ``LoweredGroup``. Not done here: the functions (``kern
 
 from __future__ import annotations
 
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 from ingot_compiler.plugins.extern_call import extern_call
 from ingot_compiler.plugins.settings import PluginSettings
 

@@ -1,7 +1,7 @@
 """What turns one bundle into another: FORMAT.md, "Delta".
 
 In: the path of such a file. Out: ``Delta``: its head, checked, and an open file. Not done here:
-making one (``ingot_build_rules.ship.delta``), who must have signed it (``loader.signatures``),
+making one (``ingot_build_rules.tools.ship.delta``), who must have signed it (``loader.signatures``),
 applying it (``apply_delta``).
 """
 

@@ -1,7 +1,7 @@
 """Named CPU features: the vocabulary that compiler, bundle and loader share.
 
 In: nothing. Out: ``LEVELS`` (level -> the features that it needs). Not done here: probing the
-machine (``loader``), LLVM's spelling of the names (``ingot_compiler.backends.host.targets``).
+machine (``loader``), LLVM's spelling of the names (``ingot_compiler.targets``).
 """
 
 _V2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "lahf")

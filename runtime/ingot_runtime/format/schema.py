@@ -4,7 +4,7 @@ the loader in C walks.
 
 In: bytes. Out: words, texts and records, checked; plain values of a record. Not done here: rules about
 several fields (``plan``), writing (``ingot_artifacts.bundle.encode_plan``), the tables for C
-(``ingot_build_rules.export.abi_header``).
+(``ingot_build_rules.tools.export.abi_header``).
 """
 
 from struct import Struct, unpack_from

@@ -1,7 +1,7 @@
 """Where weights of the host lie in another bundle: FORMAT.md, "Shared".
 
 In: the bytes of such a section. Out: ``Shared``. Not done here: the other bundle (``base``), making such a
-section (``ingot_build_rules.ship.share``).
+section (``ingot_build_rules.tools.ship.share``).
 """
 
 from .checks import require

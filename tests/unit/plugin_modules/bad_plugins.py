@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_compiler.plugins.claim import Offer, OpClaim
 from ingot_compiler.plugins.compile_c import compile_c
 from ingot_compiler.plugins.extern_call import extern_call

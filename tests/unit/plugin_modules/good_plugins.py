@@ -11,11 +11,11 @@ from dataclasses import replace
 from ingot_compiler.backends.host.compile_kernel import compile_kernel
 from ingot_compiler.backends.host.lower_group import lower_group
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.loop_values import Apply
-from ingot_compiler.lowering.loops import For, Let, LoopProgram, Statement
-from ingot_compiler.lowering.method import Method
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.method import Method
+from ingot_compiler.lowering.loops.loop_values import Apply
+from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Statement
 from ingot_compiler.plugins.claim import Offer, OpClaim
 from ingot_compiler.plugins.compile_c import compile_c, image_object
 from ingot_compiler.plugins.extern_call import extern_call

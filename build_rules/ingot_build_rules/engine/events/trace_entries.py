@@ -1,7 +1,7 @@
 """The entries of a Chrome trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 
 In: a process, what it did and when. Out: entries, the text of a trace. Not done here: what is worth
-an entry (``chrome_trace`` for builds, ``ingot_build_rules.view.run_trace`` for runs).
+an entry (``chrome_trace`` for builds, ``ingot_build_rules.tools.view.run_trace`` for runs).
 
 The time axis is CLOCK_MONOTONIC in microseconds, which is also what ``time.perf_counter`` counts.
 All processes between two starts of a machine share it, so that traces of builds and of runs can be

@@ -28,7 +28,7 @@ class Executor(Protocol):
     """Runs actions somewhere. Used by one thread.
 
     An executor finds everything about an action in its ``ActionSpec``.
-    ``tests/unit/test_executor_conformance.py`` holds what each must keep.
+    ``tests/unit/engine/test_executor_conformance.py`` holds what each must keep.
     """
 
     def capacity(self) -> int:

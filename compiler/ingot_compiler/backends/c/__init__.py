@@ -1,9 +1,9 @@
 """Loop programs and ``main`` as C99: for any compiler, and for machines without a system.
 
 In: loop programs, an instruction list, a form. Out: texts of C. Not done here: which files they
-become and how they are compiled (``ingot_build_rules.export``).
+become and how they are compiled (``ingot_build_rules.tools.export``).
 
-The functions are those that the host runs: a kernel is written by ``host.emit``, and
+The functions are those that the host runs: a kernel is written by ``codegen.emit``, and
 each of its instructions becomes a statement of C, in the same order.
 """
 

@@ -18,7 +18,7 @@ from ingot_compiler.backends.c_text.values import (
     CValue,
     size_bytes,
 )
-from ingot_compiler.backends.host.kernel_ir import Array
+from ingot_compiler.codegen.kernel_ir import Array
 
 _LETTERS = {
     "i1": "i32", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "float": "f32",

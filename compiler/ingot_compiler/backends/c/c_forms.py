@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.targets.target import Target, parse_target
 from ingot_runtime.lazy_dataclass import dataclass
 
 _SAID_IN_C = ("avx2", "fma")

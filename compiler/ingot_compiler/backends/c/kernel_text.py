@@ -16,9 +16,9 @@ from ingot_compiler.backends.c.c_forms import CForm, read_form
 from ingot_compiler.backends.c.stack_need import CKernel, stack_need
 from ingot_compiler.backends.c_text.function import function_source
 from ingot_compiler.backends.c_text.scope import CStatement
-from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.kernel_ir import READS, WRITES, Instruction
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.codegen.emit.kernel import kernel_module
+from ingot_compiler.codegen.kernel_ir import READS, WRITES, Instruction
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 _WIDENED = ("load", "sext", "zext", "fptosi", "fptoui", "bitcast")
 _POINTER = "unsigned char *"

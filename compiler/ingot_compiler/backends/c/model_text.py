@@ -1,7 +1,7 @@
 """A whole model in C: the function that runs it, and the file around the kernels.
 
 In: what runs in which order, kernels, the names of tensors. Out: text. Not done here: the header
-and the weights (``ingot_build_rules.export``), kernels (``kernel_text``).
+and the weights (``ingot_build_rules.tools.export``), kernels (``kernel_text``).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
-    from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.groups.fused import FusedGraph
     from ingot_compiler.memory.memory_plan import MemoryPlan
 
 INPUT, OUTPUT, WEIGHTS, WORKSPACE = "input", "output", "weights", "workspace"

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ingot_compiler.backends.c_text.values import CValue
-from ingot_compiler.backends.host.kernel_ir import Array
-from ingot_compiler.backends.host.llvm_value import FLOAT_ELEMENTS, SIZES_BYTES, LlvmValue
+from ingot_compiler.codegen.kernel_ir import Array
+from ingot_compiler.codegen.llvm_value import FLOAT_ELEMENTS, SIZES_BYTES, LlvmValue
 from ingot_compiler.ir.errors import InternalError
 
 _LEAST_BITS = {"i1": 32, "i32": 32, "i64": 64, "ptr": 64}

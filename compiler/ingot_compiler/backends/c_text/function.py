@@ -14,7 +14,7 @@ from ingot_compiler.backends.c_text.arithmetic import Shape
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.scope import CScope, CStatement
 from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, CValue
-from ingot_compiler.backends.host.kernel_ir import (
+from ingot_compiler.codegen.kernel_ir import (
     READS,
     WRITES,
     Array,
@@ -22,7 +22,7 @@ from ingot_compiler.backends.host.kernel_ir import (
     Instruction,
     KernelIr,
 )
-from ingot_compiler.backends.host.llvm_text import instruction_text
+from ingot_compiler.codegen.llvm_text import instruction_text
 from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.lazy_dataclass import dataclass
 

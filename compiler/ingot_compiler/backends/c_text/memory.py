@@ -12,8 +12,8 @@ from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.lanes import from_lanes
 from ingot_compiler.backends.c_text.scope import CScope, CStatement
 from ingot_compiler.backends.c_text.values import PRIVATE, CValue, size_bytes
-from ingot_compiler.backends.host.kernel_ir import Instruction
-from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.codegen.kernel_ir import Instruction
+from ingot_compiler.codegen.llvm_value import LlvmValue
 
 
 def stack(scope: CScope, found: Instruction) -> None:

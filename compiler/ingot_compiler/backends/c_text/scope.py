@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.values import GLOBAL, CValue
-from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_runtime.lazy_dataclass import dataclass
 
 SPARE = CValue("ptr", 0, ("spare",), GLOBAL)

@@ -9,7 +9,7 @@ each; lanes of pointers are byte offsets (``i64`` lanes) from one base.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.llvm_value import SIZES_BYTES
+from ingot_compiler.codegen.llvm_value import SIZES_BYTES
 from ingot_runtime.lazy_dataclass import dataclass
 
 GLOBAL, PRIVATE, CONSTANT = "global", "private", "constant"

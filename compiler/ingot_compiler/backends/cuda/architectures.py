@@ -15,7 +15,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """One of them. It has what ``host.llvm`` asks of a target."""
+    """One of them. It has what ``codegen.llvm`` asks of a target."""
 
     name: str
     ptx: tuple[int, int]

@@ -1,7 +1,7 @@
 """The hook ``compile_kernel`` of ``cuda``: a loop program to the PTX of one kernel.
 
 In: a loop program, a target. Out: symbol, and a row for the loader with PTX for each architecture.
-Not done here: LLVM (``host.object``), compiling PTX.
+Not done here: LLVM (``codegen.object``), compiling PTX.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from ingot_compiler.backends.cuda.architectures import Architecture
 from ingot_compiler.backends.cuda.kernel_ir import kernel_ir
 from ingot_compiler.backends.cuda.read_target import read_target
 from ingot_compiler.backends.host.device_kernel import DeviceKernel
-from ingot_compiler.backends.host.object import assembly_text
+from ingot_compiler.codegen.object import assembly_text
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 BETWEEN = "\f"
 """Between the row and the texts of the architectures."""

@@ -1,10 +1,10 @@
 """The hook ``device_rules`` of ``cuda``: what fusion is told of a GPU.
 
-In: a target. Out: ``DeviceRules``. Not done here: the rules (``host.anchors``).
+In: a target. Out: ``DeviceRules``. Not done here: the rules (``kernels.anchors``).
 """
 
-from ingot_compiler.backends.host.anchors import ANCHORS
-from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.anchors import ANCHORS
+from ingot_compiler.kernels.team_machine import TEAM_MACHINE
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ingot_compiler.backends.host.instructions import Instructions
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.codegen.instructions import Instructions
+from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Call, Dim, Symbol, terms_of
 
 _OPCODES = {"floordiv": "udiv", "mod": "urem"}

@@ -18,13 +18,13 @@ from ingot_compiler.backends.cuda.memory_roots import memory_roots
 from ingot_compiler.backends.cuda.thread_function import emit_function
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope
 from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
-from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm_text import llvm_text
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
-from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
+from ingot_compiler.codegen.emit.kernel import kernel_module
+from ingot_compiler.codegen.llvm_text import llvm_text
+from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 _SHARED_BYTES_MAX = 48 << 10
 _SCRATCH_SHARED_BYTES_MAX = 12 << 10  # of eight threads: four times eight are a block then

@@ -12,7 +12,7 @@ threads of a group.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 
 LANES = 8
 GROUPS_MAX = 64

@@ -1,7 +1,7 @@
 """The hook ``lower_group`` of ``cuda``: a group of the fused graph to launches of loops.
 
 In: a group, a target. Out: its ``LoweredGroup``. Not done here: the loops of each kind
-(``host.kinds``).
+(``kernels.kinds``).
 
 All threads run at the same time, so the scratch of a launch holds that of each eight of them;
 ``GROUPS_MAX`` bounds how many times eight there are of a kernel that has scratch.
@@ -10,10 +10,10 @@ All threads run at the same time, so the scratch of a launch holds that of each 
 from __future__ import annotations
 
 from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
-from ingot_compiler.backends.host.lower_in_places import lower_in_places
-from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.kernels.lower_in_places import lower_in_places
+from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 
 
 def lower_group(group: Group, target: str) -> LoweredGroup:

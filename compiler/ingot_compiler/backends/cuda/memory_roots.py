@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ingot_compiler.backends.cuda.lane_group import pieces_of
-from ingot_compiler.backends.host.kernel_ir import READS, WRITES, Instruction, KernelIr
-from ingot_compiler.backends.host.llvm_value import SIZES_BYTES, constant
+from ingot_compiler.codegen.kernel_ir import READS, WRITES, Instruction, KernelIr
+from ingot_compiler.codegen.llvm_value import SIZES_BYTES, constant
 from ingot_runtime.lazy_dataclass import dataclass
 
 Roots = frozenset[str]

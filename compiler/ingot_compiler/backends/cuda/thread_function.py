@@ -17,9 +17,9 @@ from ingot_compiler.backends.cuda import thread_lanes
 from ingot_compiler.backends.cuda.lane_group import pieces_of
 from ingot_compiler.backends.cuda.memory_roots import SLOTS, MemoryRoots
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope
-from ingot_compiler.backends.host.kernel_ir import WRITES, Instruction, KernelIr
-from ingot_compiler.backends.host.llvm_text import instruction_text
-from ingot_compiler.backends.host.llvm_value import (
+from ingot_compiler.codegen.kernel_ir import WRITES, Instruction, KernelIr
+from ingot_compiler.codegen.llvm_text import instruction_text
+from ingot_compiler.codegen.llvm_value import (
     SIZES_BYTES,
     LlvmValue,
     constant,

@@ -17,7 +17,7 @@ from ingot_compiler.backends.cuda.lane_group import (
     thread_of,
 )
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope
-from ingot_compiler.backends.host.llvm_value import (
+from ingot_compiler.codegen.llvm_value import (
     FLOAT_ELEMENTS,
     LlvmValue,
     constant,

@@ -18,17 +18,17 @@ from ingot_compiler.backends.cuda.lane_group import (
     element_of,
     pieces_of,
 )
-from ingot_compiler.backends.host.kernel_ir import NOTHING, Array, Instruction
-from ingot_compiler.backends.host.llvm_value import (
+from ingot_compiler.codegen.kernel_ir import NOTHING, Array, Instruction
+from ingot_compiler.codegen.llvm_value import (
     FLOAT_ELEMENTS,
     LlvmValue,
     constant,
     element_bits,
     poison,
 )
-from ingot_compiler.backends.host.team_machine import TEAM_MACHINE
-from ingot_compiler.backends.host.writer import Writer
+from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.kernels.team_machine import TEAM_MACHINE
 
 _WAIT = Instruction(NOTHING, "call", (MASK,), "llvm.nvvm.bar.warp.sync")
 

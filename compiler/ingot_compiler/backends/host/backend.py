@@ -16,7 +16,7 @@ BACKEND = Backend(
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.host.link_variant:link_variant",
-    product_share="ingot_compiler.backends.host.product_share:product_share",
+    product_share="ingot_compiler.kernels.products.product_share:product_share",
     costs=DeviceCosts(112e9, 40e9, 20e9, 12e9, 2 << 20, launch_seconds=0.5e-6),
     attributes=ATTRIBUTES,
     derived=DERIVED,

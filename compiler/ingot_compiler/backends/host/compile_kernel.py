@@ -6,11 +6,11 @@ In: a loop program, a target. Out: symbol and ELF object. Not done here: IR text
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.llvm_text import llvm_text
-from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.codegen.emit.kernel import kernel_module
+from ingot_compiler.codegen.llvm_text import llvm_text
+from ingot_compiler.codegen.object import compile_object
+from ingot_compiler.lowering.loops.program import LoopProgram
+from ingot_compiler.targets.target import parse_target
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:

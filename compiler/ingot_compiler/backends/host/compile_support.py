@@ -6,7 +6,7 @@ In: a target. Out: one ELF object. Not done here: the functions (``support``).
 from __future__ import annotations
 
 from ingot_compiler.backends.host.support import compile_support as support
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.targets.target import parse_target
 
 
 def compile_support(target: str) -> bytes:

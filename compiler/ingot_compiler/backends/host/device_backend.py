@@ -19,7 +19,7 @@ def device_backend(kind: str, scopes: tuple[str, ...] | None) -> Backend:
         compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
         compile_support="ingot_compiler.backends.host.compile_support:compile_support",
         link_image="ingot_compiler.backends.host.link_library:link_library",
-        product_share="ingot_compiler.backends.host.product_share:product_share",
+        product_share="ingot_compiler.kernels.products.product_share:product_share",
         costs=DeviceCosts(
             112e9,
             40e9,

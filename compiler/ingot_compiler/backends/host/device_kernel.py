@@ -8,7 +8,7 @@ of its row, or a refusal. Not done here: the text (one back end each), how a loa
 from __future__ import annotations
 
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -4,9 +4,9 @@ code.
 In: a target. Out: ``DeviceRules``. Not done here: the rules (``anchors``).
 """
 
-from ingot_compiler.backends.host.anchors import ANCHORS
-from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.kernels.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
+from ingot_compiler.targets.target import parse_target
 
 
 def device_rules(target: str) -> DeviceRules:

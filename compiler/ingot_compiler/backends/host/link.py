@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 
 from ingot_compiler.backends.host.image_script import image_script
-from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 
 _FLAGS = (

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
-from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.targets.target import parse_target
 
 
 def link_library(

@@ -5,11 +5,11 @@ In: a group, a target. Out: its ``LoweredGroup``. Not done here: the loops of ea
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.kinds import KINDS
-from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.kernels.kinds import KINDS
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 from ingot_compiler.lowering.lower import lower
+from ingot_compiler.targets.target import parse_target
 
 
 def lower_group(group: Group, target: str) -> LoweredGroup:

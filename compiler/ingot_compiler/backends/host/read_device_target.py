@@ -1,14 +1,14 @@
 """The hook ``parse_target`` of devices that run the host's code: their targets are the host's.
 
 In: a text, the host's targets. Out: a ``Target``. Not done here: reading a target of the host
-(``host.targets``).
+(``targets``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.targets.target import Target, parse_target
 
 
 def read_device_target(text: str, host_targets: Sequence[str]) -> Target:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.targets.target import Target, parse_target
 
 
 def read_target(text: str, host_targets: Sequence[str]) -> Target:

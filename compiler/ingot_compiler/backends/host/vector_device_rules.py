@@ -3,8 +3,8 @@
 In: a target. Out: ``DeviceRules``. Not done here: the rules (``anchors``).
 """
 
-from ingot_compiler.backends.host.anchors import ANCHORS
-from ingot_compiler.backends.host.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.anchors import ANCHORS
+from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 
 

@@ -22,7 +22,7 @@ BACKEND = Backend(
     target_prefix="opencl-c-",
     kernel_text="ingot_compiler.backends.opencl.kernel_source:kernel_text",
     count_kernels="ingot_compiler.backends.opencl.link_library:kernel_count",
-    product_share="ingot_compiler.backends.host.product_share:product_share",
+    product_share="ingot_compiler.kernels.products.product_share:product_share",
     costs=DeviceCosts(
         112e9,
         20e9,

@@ -7,7 +7,7 @@ compiling it.
 from __future__ import annotations
 
 from ingot_compiler.backends.opencl.kernel_source import kernel_source
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:

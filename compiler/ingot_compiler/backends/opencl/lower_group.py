@@ -1,7 +1,7 @@
 """The hook ``lower_group`` of ``opencl``: a group of the fused graph to launches of loops.
 
 In: a group, a target. Out: its ``LoweredGroup``. Not done here: the loops of each kind
-(``host.kinds``).
+(``kernels.kinds``).
 
 Work items run at the same time, so the scratch of a launch holds that of each; ``ITEMS_MAX`` bounds
 how many there are of a kernel that has scratch.
@@ -9,10 +9,10 @@ how many there are of a kernel that has scratch.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.lower_in_places import lower_in_places
 from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.kernels.lower_in_places import lower_in_places
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 
 
 def lower_group(group: Group, target: str) -> LoweredGroup:

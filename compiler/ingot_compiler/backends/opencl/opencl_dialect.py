@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ingot_compiler.backends.c_text.dialect import CDialect
 from ingot_compiler.backends.c_text.values import CONSTANT, GLOBAL, PRIVATE, CValue
-from ingot_compiler.backends.host.kernel_ir import Array
+from ingot_compiler.codegen.kernel_ir import Array
 from ingot_compiler.ir.errors import InternalError
 
 _UNSIGNED = {"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
@@ -20,8 +20,8 @@ from ingot_compiler.frontend.compose import (
     transpose,
     wide_float,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.types import DType
 

@@ -5,7 +5,7 @@ In: a tensor. Out: core ``argmax``. Not done here: bool tensors (ONNX has none h
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.reductions import arg_extreme
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.reductions import arg_extreme
 
 OP = OnnxOp("ArgMax", arg_extreme("argmax"))

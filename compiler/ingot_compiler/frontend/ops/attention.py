@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
-from ingot_compiler.frontend.attention_heads import additive
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     cast,
     concat,
     range_mask,
@@ -18,8 +17,9 @@ from ingot_compiler.frontend.compose import (
     size_scalar,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.attention.attention_heads import additive
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     cast,
     in_dtype,
@@ -16,8 +16,8 @@ from ingot_compiler.frontend.compose import (
     reshape,
     widest,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
 

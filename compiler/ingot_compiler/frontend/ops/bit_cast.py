@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.model.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.typing_rules import INTEGERS
 from ingot_compiler.ir.types import DType, dtype_size_bits
-from ingot_compiler.ir.typing_rules import INTEGERS
 
 _FLOATS: frozenset[DType] = frozenset(("f32", "f64"))
 _WHOLE = INTEGERS | _FLOATS

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.low_bits import ROUNDINGS, Rounding, convert
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
-from ingot_compiler.frontend.sequences import add_value
-from ingot_compiler.frontend.strings.pool import strings_of
-from ingot_compiler.frontend.strings.read_numbers import as_bool, as_f64, as_i64
-from ingot_compiler.frontend.strings.write_floats import written_floats, written_truths
-from ingot_compiler.frontend.strings.write_numbers import written_integers
-from ingot_compiler.frontend.values import Strings
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import add_value
+from ingot_compiler.frontend.build.values import Strings
+from ingot_compiler.frontend.families.strings.pool import strings_of
+from ingot_compiler.frontend.families.strings.read_numbers import as_bool, as_f64, as_i64
+from ingot_compiler.frontend.families.strings.write_floats import written_floats, written_truths
+from ingot_compiler.frontend.families.strings.write_numbers import written_integers
+from ingot_compiler.frontend.families.weights.low_bits import ROUNDINGS, Rounding, convert
+from ingot_compiler.frontend.model.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.ir.rules.typing_rules import INTEGERS
 from ingot_compiler.ir.types import FLOATS, DType
-from ingot_compiler.ir.typing_rules import INTEGERS
 
 
 def _translate(context: OpContext) -> Sequence[int]:

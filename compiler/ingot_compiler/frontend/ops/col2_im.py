@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, range_mask, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.fold_blocks import SUMMANDS_MAX, FoldAxis, fold_blocks
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
-from ingot_compiler.frontend.windows import span_of, strides_and_dilations
+from ingot_compiler.frontend.build.compose import cast, range_mask, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
+from ingot_compiler.frontend.families.images.fold_blocks import SUMMANDS_MAX, FoldAxis, fold_blocks
+from ingot_compiler.frontend.families.images.windows import span_of, strides_and_dilations
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
 

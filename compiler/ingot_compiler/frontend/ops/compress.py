@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked_indices
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import positions_of_true
-from ingot_compiler.ir.ranges import at_most
+from ingot_compiler.frontend.build.compose import as_vector
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked_indices
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.selection import positions_of_true
+from ingot_compiler.ir.sizes.ranges import at_most
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import concat, unsqueeze
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_node import counted_axis
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.packed import pack, shape_of
-from ingot_compiler.frontend.packed_axes import concatenated
-from ingot_compiler.frontend.sequences import sequence_of
-from ingot_compiler.frontend.values import KnownSequence, PackedSequence
+from ingot_compiler.frontend.build.compose import concat, unsqueeze
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import sequence_of
+from ingot_compiler.frontend.build.values import KnownSequence, PackedSequence
+from ingot_compiler.frontend.families.sequences.packed import pack, shape_of
+from ingot_compiler.frontend.families.sequences.packed_axes import concatenated
+from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.op_type_error import require
 
 

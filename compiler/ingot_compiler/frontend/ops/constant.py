@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.known_values import as_known_values
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import add_value
-from ingot_compiler.frontend.strings.pool import written_strings
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.known_values import as_known_values
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import add_value
+from ingot_compiler.frontend.families.strings.pool import written_strings
 from ingot_compiler.ir.graph import ConstantSource
 
 

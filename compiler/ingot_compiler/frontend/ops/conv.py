@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.windows import (
+from ingot_compiler.frontend.build.compose import reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.images.windows import (
     resolve_pads,
     span_of,
     spatial_count,
@@ -20,7 +20,7 @@ from ingot_compiler.frontend.windows import (
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import maximum, minimum
+from ingot_compiler.ir.sizes.ranges import maximum, minimum
 
 
 def _translate(context: OpContext) -> Sequence[int]:

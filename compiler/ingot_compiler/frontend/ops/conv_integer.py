@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.quantization import along, centred
 from ingot_compiler.frontend.ops.conv import OP as CONV
-from ingot_compiler.frontend.quantization import along, centred
 
 
 def convolution(

@@ -6,10 +6,10 @@ Not done here: types (``ir/ops``).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import iota, reduce, reshape, swap_last
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.cumulative import cumulative
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import iota, reduce, reshape, swap_last
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.cumulative import cumulative
 
 
 def _along(context: OpContext, x: int, axis: int) -> int:

@@ -6,9 +6,9 @@ In: a tensor and an axis, known or computed at run time. Out: core ``cumsum``. N
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.cumulative import cumulative
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.cumulative import cumulative
 
 
 def _along(context: OpContext, x: int, axis: int) -> int:

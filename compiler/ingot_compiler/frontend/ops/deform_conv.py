@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     cast,
     concat,
     range_mask,
@@ -18,9 +18,9 @@ from ingot_compiler.frontend.compose import (
     unsqueeze,
     wide_float,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sampling import clamp_index, linear_weights, weighted
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.images.sampling import clamp_index, linear_weights, weighted
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_runtime.lazy_dataclass import dataclass

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.block_weights import note_block_weights
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.low_bits import convert
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
-from ingot_compiler.frontend.quantization import along, centred
-from ingot_compiler.frontend.translation import BlockWeights
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.translation import BlockWeights
+from ingot_compiler.frontend.families.weights.block_weights import note_block_weights
+from ingot_compiler.frontend.families.weights.low_bits import convert
+from ingot_compiler.frontend.families.weights.quantization import along, centred
+from ingot_compiler.frontend.model.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.ir.types import DType
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     cast,
     full,
     range_mask,
@@ -20,10 +20,10 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     wide_float,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.control import build_loop
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.control import build_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, dim_product
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import require

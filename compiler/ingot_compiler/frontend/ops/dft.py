@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.fourier import transform
-from ingot_compiler.frontend.index_checks import chosen_along
-from ingot_compiler.frontend.onnx_node import counted_axis
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size, sizes_from
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.index_checks import chosen_along
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import read_size, sizes_from
+from ingot_compiler.frontend.families.fourier.fourier import transform
+from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 

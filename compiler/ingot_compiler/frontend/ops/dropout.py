@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, full, reshape, wide_float
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.random_numbers import uniform
+from ingot_compiler.frontend.build.compose import cast, full, reshape, wide_float
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.random_numbers import uniform
 
 
 def _translate(context: OpContext) -> Sequence[int]:

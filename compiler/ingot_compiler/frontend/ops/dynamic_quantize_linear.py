@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from ingot_compiler.frontend.compose import reduce
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.quantization import rounded
+from ingot_compiler.frontend.build.compose import reduce
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.quantization import rounded
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     broadcast_to,
     iota,
     range_mask,
@@ -18,11 +18,11 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.shapes import broadcast_dims
+from ingot_compiler.ir.rules.shapes import broadcast_dims
 
 _Term = tuple[int, str]
 """An operand and the labels of its axes."""

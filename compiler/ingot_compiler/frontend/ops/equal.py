@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.direct import direct
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.broadcasting import equal
-from ingot_compiler.frontend.strings.pool import strings_of
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.direct import direct
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.strings.broadcasting import equal
+from ingot_compiler.frontend.families.strings.pool import strings_of
 
 
 def _translate(context: OpContext) -> Sequence[int]:

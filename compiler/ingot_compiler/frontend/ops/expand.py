@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, binary_scalar, broadcast_to, cast, concat
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim
+from ingot_compiler.frontend.build.compose import (
+    as_vector,
+    binary_scalar,
+    broadcast_to,
+    cast,
+    concat,
+)
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.message import message
-from ingot_compiler.ir.shapes import broadcast_shapes
+from ingot_compiler.ir.rules.shapes import broadcast_shapes
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     full,
     iota,
@@ -17,9 +17,9 @@ from ingot_compiler.frontend.compose import (
     reshape,
     size_scalar,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.onnx_types import dtype_of
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.model.onnx_types import dtype_of
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mul, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType

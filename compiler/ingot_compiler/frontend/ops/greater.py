@@ -4,7 +4,7 @@ In: the node's operands. Out: core ``less`` with swapped operands. Not done here
 (``ir/ops``).
 """
 
-from ingot_compiler.frontend.direct import swapped
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.direct import swapped
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 
 OP = OnnxOp("Greater", swapped("less"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     cast,
     clamp,
@@ -19,10 +19,10 @@ from ingot_compiler.frontend.compose import (
     transpose,
     wide_float,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_from, with_size
-from ingot_compiler.frontend.sampling import (
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_from, with_size
+from ingot_compiler.frontend.families.images.sampling import (
     clamp_index,
     cubic_weights,
     linear_weights,

@@ -6,10 +6,10 @@ opset 13 (``softmaxes``).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import cast, range_mask
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.softmaxes import row_op
+from ingot_compiler.frontend.build.compose import cast, range_mask
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.softmaxes import row_op
 
 
 def _rows(context: OpContext, x: int, axis: int) -> int:

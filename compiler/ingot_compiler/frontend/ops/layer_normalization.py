@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, full
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.norms import moments
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import broadcast_to, cast, full
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.norms import moments
 
 
 def _translate(context: OpContext) -> Sequence[int]:

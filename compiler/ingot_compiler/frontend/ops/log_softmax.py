@@ -6,9 +6,9 @@ In: a float tensor. Out: core ``log_softmax``. Not done here: the matrix form be
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.softmaxes import row_op
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.softmaxes import row_op
 
 
 def _rows(context: OpContext, x: int, axis: int) -> int:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import concat, unsqueeze
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.control import build_loop, build_value_loop
-from ingot_compiler.frontend.onnx_node import RegionBody
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import concat, unsqueeze
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.control import build_loop, build_value_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.model.onnx_node import RegionBody
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import maximum
+from ingot_compiler.ir.sizes.ranges import maximum
 
 _ITERATIONS_MAX = 1024  # of a loop over sequences, which becomes as many copies of its body
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ingot_compiler.frontend.compose import binary_scalar
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.windows import pool_attributes
+from ingot_compiler.frontend.build.compose import binary_scalar
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.images.windows import pool_attributes
 from ingot_compiler.ir.attributes import attribute_ints
 from ingot_compiler.ir.op_type_error import OpTypeError
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial, reduce
 
-from ingot_compiler.frontend.compose import binary_scalar, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_from
+from ingot_compiler.frontend.build.compose import binary_scalar, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_from
 from ingot_compiler.ir.dims import dim_add
 
 _CHANNELS = 1

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import unsqueeze
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.quantization import along, centred
+from ingot_compiler.frontend.build.compose import unsqueeze
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.quantization import along, centred
 
 
 def product(context: OpContext, a: int, a_zero: int | None, b: int, b_zero: int | None) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     broadcast_to,
     cast,
     concat,
@@ -18,10 +18,10 @@ from ingot_compiler.frontend.compose import (
     reshape,
     size_scalar,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import sort_keys
-from ingot_compiler.frontend.windows import pool_attributes
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.images.windows import pool_attributes
+from ingot_compiler.frontend.families.tensors.selection import sort_keys
 from ingot_compiler.ir.attributes import Attributes, attribute_dims
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, full, reshape, size_scalar
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked_indices
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import split_index
-from ingot_compiler.frontend.windows import given_pads, spatial, spatial_count
+from ingot_compiler.frontend.build.compose import as_vector, full, reshape, size_scalar
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked_indices
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.images.windows import given_pads, spatial, spatial_count
+from ingot_compiler.frontend.families.tensors.selection import split_index
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
 

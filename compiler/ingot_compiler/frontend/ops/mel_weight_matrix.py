@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     cast,
     iota,
@@ -17,10 +17,10 @@ from ingot_compiler.frontend.compose import (
     size_scalar,
     slice_axis,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size
-from ingot_compiler.frontend.random_numbers import wanted_dtype
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import read_size
+from ingot_compiler.frontend.families.tensors.random_numbers import wanted_dtype
 from ingot_compiler.ir.dims import Dim, dim_floordiv
 
 _MEL = 2595 / math.log(10)  # mel(f) = _MEL * log(1 + f / _HERTZ)

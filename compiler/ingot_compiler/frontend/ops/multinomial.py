@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, reduce, slice_axis, unsqueeze, wide_float
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.random_numbers import uniform, wanted_dtype
+from ingot_compiler.frontend.build.compose import cast, reduce, slice_axis, unsqueeze, wide_float
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.random_numbers import uniform, wanted_dtype
 from ingot_compiler.ir.op_type_error import require
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
@@ -18,10 +18,10 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of, with_size
-from ingot_compiler.frontend.selection import positions_of_true
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of, with_size
+from ingot_compiler.frontend.families.tensors.selection import positions_of_true
 from ingot_compiler.ir.dims import Dim, dim_min, dim_product
 from ingot_compiler.ir.types import DType
 

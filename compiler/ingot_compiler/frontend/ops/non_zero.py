@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, concat, reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import is_true, positions_of_true, split_index
+from ingot_compiler.frontend.build.compose import as_vector, concat, reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.selection import (
+    is_true,
+    positions_of_true,
+    split_index,
+)
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     cast,
     element,
     less_scalar,
@@ -16,8 +16,8 @@ from ingot_compiler.frontend.compose import (
     reshape,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:

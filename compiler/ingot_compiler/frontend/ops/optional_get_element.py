@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import parts_of, value_of
-from ingot_compiler.frontend.value_kinds import kind_of, remade
-from ingot_compiler.frontend.values import Maybe, Nothing
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import parts_of, value_of
+from ingot_compiler.frontend.build.value_kinds import kind_of, remade
+from ingot_compiler.frontend.build.values import Maybe, Nothing
 from ingot_compiler.ir.op_type_error import require
 
 

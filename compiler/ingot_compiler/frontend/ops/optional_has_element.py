@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import value_of
-from ingot_compiler.frontend.values import Maybe, Nothing
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import value_of
+from ingot_compiler.frontend.build.values import Maybe, Nothing
 
 
 def _translate(context: OpContext) -> Sequence[int]:

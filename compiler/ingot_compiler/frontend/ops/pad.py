@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     as_vector,
     binary_scalar,
     cast,
@@ -17,12 +17,12 @@ from ingot_compiler.frontend.compose import (
     reshape,
     slice_axis,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import with_count
-from ingot_compiler.frontend.run_time_shapes import per_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import with_count
+from ingot_compiler.frontend.build.run_time_shapes import per_axis
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.ranges import maximum
+from ingot_compiler.ir.sizes.ranges import maximum
 from ingot_compiler.ir.types import DType
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import cast, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.quantization import along, rounded
 from ingot_compiler.frontend.ops.mat_mul_integer import product
-from ingot_compiler.frontend.quantization import along, rounded
 
 
 def _scale(context: OpContext, value: int, x: int, axis: int) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.low_bits import FORMATS, convert
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
-from ingot_compiler.frontend.quantization import LIMITS, along, rounded
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.low_bits import FORMATS, convert
+from ingot_compiler.frontend.families.weights.quantization import LIMITS, along, rounded
+from ingot_compiler.frontend.model.onnx_types import dtype_of, onnx_dtype_name
 
 
 def _translate(context: OpContext) -> Sequence[int]:

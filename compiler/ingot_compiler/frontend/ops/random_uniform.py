@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.random_numbers import scaled_to, uniform, wanted_dtype, wanted_shape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.random_numbers import (
+    scaled_to,
+    uniform,
+    wanted_dtype,
+    wanted_shape,
+)
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, in_dtype, iota, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import not_zero
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import binary_scalar, cast, in_dtype, iota, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import not_zero
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import maximum
+from ingot_compiler.ir.sizes.ranges import maximum
 from ingot_compiler.ir.types import FLOATS
 
 _LENGTH_MAX = 1 << 60  # beyond every limit: refused as too large

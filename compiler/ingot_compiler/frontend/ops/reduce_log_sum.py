@@ -6,10 +6,10 @@ In: a tensor, perhaps axes. Out: core ``reduce``, ``log``. Not done here: axes t
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import as_float, cast
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.reductions import reduction
+from ingot_compiler.frontend.build.compose import as_float, cast
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.reductions import reduction
 
 
 def _log(context: OpContext, x: int) -> int:

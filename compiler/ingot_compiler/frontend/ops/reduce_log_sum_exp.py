@@ -6,10 +6,10 @@ run time (``reductions``).
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import as_float, cast, reduce, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.reductions import reduction_by
+from ingot_compiler.frontend.build.compose import as_float, cast, reduce, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.reductions import reduction_by
 
 
 def _reduce(context: OpContext, x: int, axes: tuple[int, ...], keepdims: bool) -> int:

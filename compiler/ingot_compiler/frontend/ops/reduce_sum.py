@@ -6,7 +6,7 @@ In: a tensor, perhaps axes. Out: core ``reduce``. Not done here: axes that come 
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.reductions import reduction
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.reductions import reduction
 
 OP = OnnxOp("ReduceSum", reduction("sum", 13))

@@ -6,9 +6,9 @@ In: a tensor, perhaps axes. Out: core ``mul``, ``reduce``. Not done here: axes t
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.reductions import reduction
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.reductions import reduction
 
 
 def _square(context: OpContext, x: int) -> int:

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     full,
     reshape,
     size_scalar,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.control import build_loop
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.automaton import PatternError, automaton
-from ingot_compiler.frontend.strings.characters import (
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.control import build_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.strings.automaton import PatternError, automaton
+from ingot_compiler.frontend.families.strings.characters import (
     lengths_of,
     longest,
     rows_of,
     shape_of_strings,
 )
-from ingot_compiler.frontend.strings.pool import strings_of, written
+from ingot_compiler.frontend.families.strings.pool import strings_of, written
 
 
 def _translate(context: OpContext) -> Sequence[int]:

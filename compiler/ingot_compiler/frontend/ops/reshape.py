@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.copied_sizes import copied_where_zero
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.run_time_shapes import reshape_dims
+from ingot_compiler.frontend.build.compose import reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.run_time_shapes import reshape_dims
+from ingot_compiler.frontend.families.tensors.copied_sizes import copied_where_zero
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.message import message

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_node import counted_axis
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import with_count
-from ingot_compiler.frontend.resize_target import ResizeTarget, target_of_scales, target_of_sizes
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import with_count
+from ingot_compiler.frontend.families.images.resize_target import (
+    ResizeTarget,
+    target_of_scales,
+    target_of_sizes,
+)
+from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError

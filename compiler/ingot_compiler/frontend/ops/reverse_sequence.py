@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, range_mask, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked_lengths
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import broadcast_to, range_mask, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked_lengths
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 

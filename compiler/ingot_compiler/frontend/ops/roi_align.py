@@ -12,7 +12,7 @@ from functools import reduce as fold
 from itertools import product
 from math import inf
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     cast,
     reduce,
@@ -21,11 +21,15 @@ from ingot_compiler.frontend.compose import (
     transpose,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked_indices
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
-from ingot_compiler.frontend.region_places import RegionAxis, SamplePlaces, places_along
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked_indices
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
+from ingot_compiler.frontend.families.images.region_places import (
+    RegionAxis,
+    SamplePlaces,
+    places_along,
+)
 from ingot_compiler.ir.dims import Dim
 from ingot_runtime.lazy_dataclass import dataclass
 

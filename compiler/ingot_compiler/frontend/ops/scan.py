@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape, slice_axis, transpose
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.control import build_loop
-from ingot_compiler.frontend.onnx_node import counted_axis
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim
+from ingot_compiler.frontend.build.compose import reshape, slice_axis, transpose
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.control import build_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim
+from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError

@@ -6,7 +6,7 @@ In: a tensor, indices and updates of one shape. Out: core ``scatter_elements``. 
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops.scatter_elements import OP as SCATTER_ELEMENTS
 
 OP = OnnxOp("Scatter", SCATTER_ELEMENTS.translate)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked_indices
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.typing_rules import SCATTER_REDUCTIONS
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked_indices
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.ir.rules.typing_rules import SCATTER_REDUCTIONS
 
 
 def _translate(context: OpContext) -> Sequence[int]:

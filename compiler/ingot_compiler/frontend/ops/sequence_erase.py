@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.packed import counted, erased, length_of, pack
-from ingot_compiler.frontend.sequences import (
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import (
     add_value,
     known_position,
     make_sequence,
     sequence_of,
 )
-from ingot_compiler.frontend.values import KnownSequence
+from ingot_compiler.frontend.build.values import KnownSequence
+from ingot_compiler.frontend.families.sequences.packed import counted, erased, length_of, pack
 from ingot_compiler.ir.op_type_error import require
 
 

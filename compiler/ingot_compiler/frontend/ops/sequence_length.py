@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import size_scalar
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.packed import length_of
-from ingot_compiler.frontend.sequences import sequence_of
-from ingot_compiler.frontend.values import KnownSequence
+from ingot_compiler.frontend.build.compose import size_scalar
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import sequence_of
+from ingot_compiler.frontend.build.values import KnownSequence
+from ingot_compiler.frontend.families.sequences.packed import length_of
 
 
 def _translate(context: OpContext) -> Sequence[int]:

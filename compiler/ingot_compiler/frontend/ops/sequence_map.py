@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import size_scalar
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.control import build_value_loop
-from ingot_compiler.frontend.onnx_node import RegionBody
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim
-from ingot_compiler.frontend.packed import element_at, inserted, length_of, pack
-from ingot_compiler.frontend.sequences import (
+from ingot_compiler.frontend.build.compose import size_scalar
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.control import build_value_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim
+from ingot_compiler.frontend.build.sequences import (
     add_value,
     is_sequence,
     make_sequence,
     sequence_of,
 )
-from ingot_compiler.frontend.values import KnownSequence, PackedSequence
+from ingot_compiler.frontend.build.values import KnownSequence, PackedSequence
+from ingot_compiler.frontend.families.sequences.packed import element_at, inserted, length_of, pack
+from ingot_compiler.frontend.model.onnx_node import RegionBody
 from ingot_compiler.ir.op_type_error import require
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import I64_MAX
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import not_zero
-from ingot_compiler.frontend.onnx_node import counted_axis
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import with_count
-from ingot_compiler.frontend.run_time_shapes import per_axis, slice_bounds, slice_by_gather
-from ingot_compiler.frontend.slices import axis_bounds, clamped
+from ingot_compiler.frontend.build.compose import I64_MAX
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import not_zero
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import with_count
+from ingot_compiler.frontend.build.run_time_shapes import per_axis, slice_bounds, slice_by_gather
+from ingot_compiler.frontend.families.tensors.slices import axis_bounds, clamped
+from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import OpTypeError
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError

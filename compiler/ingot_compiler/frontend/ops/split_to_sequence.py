@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.packed import shape_of
-from ingot_compiler.frontend.packed_axes import equal_sizes, split, without_axis
-from ingot_compiler.frontend.sequences import LENGTH_MAX, add_value, make_sequence
-from ingot_compiler.frontend.values import PackedSequence
+from ingot_compiler.frontend.build.compose import cast, reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import LENGTH_MAX, add_value, make_sequence
+from ingot_compiler.frontend.build.values import PackedSequence
+from ingot_compiler.frontend.families.sequences.packed import shape_of
+from ingot_compiler.frontend.families.sequences.packed_axes import equal_sizes, split, without_axis
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import require
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import iota, reshape, size_scalar
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.fourier import transform
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size, require_dim, sizes_of
+from ingot_compiler.frontend.build.compose import iota, reshape, size_scalar
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import read_size, require_dim, sizes_of
+from ingot_compiler.frontend.families.fourier.fourier import transform
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
 from ingot_compiler.ir.op_type_error import OpTypeError
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import full, iota, reshape, size_scalar
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import add_value
-from ingot_compiler.frontend.strings.broadcasting import alike
-from ingot_compiler.frontend.strings.characters import (
+from ingot_compiler.frontend.build.compose import full, iota, reshape, size_scalar
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import add_value
+from ingot_compiler.frontend.build.values import Strings
+from ingot_compiler.frontend.families.strings.broadcasting import alike
+from ingot_compiler.frontend.families.strings.characters import (
     ends_of,
     longest,
     shape_of_strings,
     spans_of,
 )
-from ingot_compiler.frontend.strings.pool import joined_strings, strings_of
-from ingot_compiler.frontend.values import Strings
+from ingot_compiler.frontend.families.strings.pool import joined_strings, strings_of
 from ingot_compiler.ir.dims import dim_product
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, concat, full, reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import positions_of_true
-from ingot_compiler.frontend.sequences import add_value
-from ingot_compiler.frontend.strings.characters import shape_of_strings, spans_of
-from ingot_compiler.frontend.strings.letters import changed_text, in_case
-from ingot_compiler.frontend.strings.lookup import places_among
-from ingot_compiler.frontend.strings.pool import strings_of
-from ingot_compiler.frontend.values import Strings
+from ingot_compiler.frontend.build.compose import binary_scalar, concat, full, reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import add_value
+from ingot_compiler.frontend.build.values import Strings
+from ingot_compiler.frontend.families.strings.characters import shape_of_strings, spans_of
+from ingot_compiler.frontend.families.strings.letters import changed_text, in_case
+from ingot_compiler.frontend.families.strings.lookup import places_among
+from ingot_compiler.frontend.families.strings.pool import strings_of
+from ingot_compiler.frontend.families.tensors.selection import positions_of_true
 from ingot_compiler.ir.dims import dim_max
 from ingot_compiler.ir.op_type_error import require
 

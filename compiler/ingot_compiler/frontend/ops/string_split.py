@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
@@ -20,10 +20,11 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import add_value
-from ingot_compiler.frontend.strings.characters import (
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import add_value
+from ingot_compiler.frontend.build.values import Strings
+from ingot_compiler.frontend.families.strings.characters import (
     ends_of,
     lengths_of,
     longest,
@@ -31,9 +32,8 @@ from ingot_compiler.frontend.strings.characters import (
     shape_of_strings,
     spans_of,
 )
-from ingot_compiler.frontend.strings.delimiters import is_space, separators
-from ingot_compiler.frontend.strings.pool import strings_of
-from ingot_compiler.frontend.values import Strings
+from ingot_compiler.frontend.families.strings.delimiters import is_space, separators
+from ingot_compiler.frontend.families.strings.pool import strings_of
 from ingot_compiler.ir.dims import Dim
 
 _ANY = (1 << 62) - 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     cast,
     full,
@@ -20,10 +20,10 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.lookup import found_in, places_among
-from ingot_compiler.frontend.strings.pool import strings_of, written
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.strings.lookup import found_in, places_among
+from ingot_compiler.frontend.families.strings.pool import strings_of, written
 from ingot_compiler.ir.dims import dim_max
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import require

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, swap_last
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size, require_dim
-from ingot_compiler.frontend.selection import order
+from ingot_compiler.frontend.build.compose import cast, swap_last
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import read_size, require_dim
+from ingot_compiler.frontend.families.tensors.selection import order
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.message import message
 

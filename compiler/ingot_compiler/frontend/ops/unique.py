@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     as_vector,
     cast,
     concat,
@@ -20,10 +20,10 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.control import build_loop
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.selection import positions_of_true, sort_keys
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.control import build_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.tensors.selection import positions_of_true, sort_keys
 from ingot_compiler.ir.dims import Dim, dim_product
 
 

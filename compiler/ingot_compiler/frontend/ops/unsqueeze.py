@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, reshape, unsqueeze
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_node import counted_axes
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.run_time_shapes import axis_flags
+from ingot_compiler.frontend.build.compose import cast, reshape, unsqueeze
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.run_time_shapes import axis_flags
+from ingot_compiler.frontend.model.onnx_node import counted_axes
 from ingot_compiler.ir.dims import Dim
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.images.resize_target import (
+    ResizeTarget,
+    scaled_target,
+    target_of_scales,
+)
 from ingot_compiler.frontend.ops.resize import Sampling, resample
-from ingot_compiler.frontend.resize_target import ResizeTarget, scaled_target, target_of_scales
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 

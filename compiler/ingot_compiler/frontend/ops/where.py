@@ -5,7 +5,7 @@ In: a bool tensor and two tensors. Out: core ``select``. Not done here: types (`
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.direct import direct
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.direct import direct
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 
 OP = OnnxOp("Where", direct("select"))

@@ -3,7 +3,7 @@
 In: the node's operands. Out: core ``logical_xor``. Not done here: types (``ir/ops``).
 """
 
-from ingot_compiler.frontend.direct import direct
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.direct import direct
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 
 OP = OnnxOp("Xor", direct("logical_xor"))

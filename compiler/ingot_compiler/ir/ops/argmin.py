@@ -13,9 +13,9 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.op import Array, CoreOp
-from ingot_compiler.ir.reference_rules import arg_extreme
+from ingot_compiler.ir.rules.reference_rules import arg_extreme
+from ingot_compiler.ir.rules.typing_rules import infer_arg_extreme
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.typing_rules import infer_arg_extreme
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

@@ -17,12 +17,12 @@ from ingot_compiler.ir.attributes import (
     attribute_int,
     require_attributes,
 )
-from ingot_compiler.ir.make_shape_constraints import not_above
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.make_shape_constraints import not_above
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_operands, require_sizes
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import UNSIGNED, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_operands, require_sizes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

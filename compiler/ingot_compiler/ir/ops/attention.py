@@ -20,20 +20,20 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
-from ingot_compiler.ir.make_shape_constraints import broadcasts_to, equal, sizes_of
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.reference_rules import narrow, widen
-from ingot_compiler.ir.shape_constraints import ShapeConstraint, SizeBound
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import (
+from ingot_compiler.ir.rules.make_shape_constraints import broadcasts_to, equal, sizes_of
+from ingot_compiler.ir.rules.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.typing_rules import (
     require_dtype,
     require_operands,
     require_rank,
     require_same_dtype,
 )
+from ingot_compiler.ir.shape_constraints import ShapeConstraint, SizeBound
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import FLOATS, TensorType
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -22,11 +22,11 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_sizes
+from ingot_compiler.ir.rules.window_rules import infer_pool, pad_spatial, window_view
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
-from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

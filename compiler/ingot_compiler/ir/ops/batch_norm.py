@@ -13,10 +13,10 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_float, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.rules.reference_rules import in_f64
+from ingot_compiler.ir.rules.typing_rules import channel_vectors, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_dtype, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.typing_rules import INTEGERS, require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import LOW_BITS, DType, TensorType, dtype_size_bits
-from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 _FLOATS: frozenset[DType] = frozenset(("f32", "f64"))
 _WHOLE = INTEGERS | _FLOATS

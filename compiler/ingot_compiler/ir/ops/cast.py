@@ -16,10 +16,10 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dtype, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
+from ingot_compiler.ir.rules.reference_rules import COMPUTE_DTYPES, float_to_integer
+from ingot_compiler.ir.rules.typing_rules import ANY, require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import ANY, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

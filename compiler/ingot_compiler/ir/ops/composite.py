@@ -16,7 +16,7 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.region_rules import bound_symbols, output_types
+from ingot_compiler.ir.rules.region_rules import bound_symbols, output_types
 from ingot_compiler.ir.types import TensorType
 
 

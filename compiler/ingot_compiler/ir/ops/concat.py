@@ -17,12 +17,12 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.dims import Dim, dim_add
-from ingot_compiler.ir.make_shape_constraints import equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.make_shape_constraints import equal_shapes, sizes_of
+from ingot_compiler.ir.rules.typing_rules import require_rank, require_same_dtype
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_rank, require_same_dtype
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -16,14 +16,16 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
 from ingot_compiler.ir.dims import dim_mul
-from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import narrow, widen
-from ingot_compiler.ir.shape_constraints import ShapeConstraint
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.window_rules import (
+from ingot_compiler.ir.rules.make_shape_constraints import (
+    equal,
+    equal_shapes,
+    groups_divide,
+    sizes_of,
+)
+from ingot_compiler.ir.rules.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.window_rules import (
     BYTES,
     convolution_of_bytes,
     convolution_operands,
@@ -32,6 +34,9 @@ from ingot_compiler.ir.window_rules import (
     window_of,
     window_view,
 )
+from ingot_compiler.ir.shape_constraints import ShapeConstraint
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import DType, TensorType
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -20,17 +20,22 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints, narrow, widen
+from ingot_compiler.ir.rules.make_shape_constraints import (
+    equal,
+    equal_shapes,
+    groups_divide,
+    sizes_of,
+)
+from ingot_compiler.ir.rules.reference_rules import ints, narrow, widen
+from ingot_compiler.ir.rules.typing_rules import (
+    require_sizes,
+)
+from ingot_compiler.ir.rules.window_rules import convolution_operands, dilated, window_of
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    require_sizes,
-)
-from ingot_compiler.ir.window_rules import convolution_operands, dilated, window_of
 
 
 def _sizes(

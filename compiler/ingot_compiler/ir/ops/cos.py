@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
-from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.rules.reference_rules import in_f64
+from ingot_compiler.ir.rules.typing_rules import unary
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.ir.typing_rules import unary
 
 OP = CoreOp("cos", unary(FLOATS), in_f64(np.cos), traits=Trait.ELEMENTWISE)

@@ -18,10 +18,10 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.typing_rules import NUMBERS, require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ingot_compiler.ir.op import Array, CoreOp
-from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.rules.reference_rules import directly
+from ingot_compiler.ir.rules.typing_rules import NUMBERS, binary
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
 
 def _divide(a: Array, b: Array) -> Array:

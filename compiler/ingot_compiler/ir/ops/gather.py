@@ -16,11 +16,11 @@ from ingot_compiler.ir.attributes import (
     attribute_int,
     require_attributes,
 )
-from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.rules.make_shape_constraints import elements_along
+from ingot_compiler.ir.rules.typing_rules import INTEGERS, require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import element_index
+from ingot_compiler.ir.rules.reference_rules import element_index
+from ingot_compiler.ir.rules.typing_rules import infer_scattered_elements, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import infer_scattered_elements, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

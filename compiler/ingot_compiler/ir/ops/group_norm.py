@@ -18,12 +18,12 @@ from ingot_compiler.ir.attributes import (
     attribute_int,
     require_attributes,
 )
-from ingot_compiler.ir.make_shape_constraints import groups_divide
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64, mean
+from ingot_compiler.ir.rules.make_shape_constraints import groups_divide
+from ingot_compiler.ir.rules.reference_rules import in_f64, mean
+from ingot_compiler.ir.rules.typing_rules import channel_vectors, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

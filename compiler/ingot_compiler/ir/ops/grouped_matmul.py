@@ -3,7 +3,7 @@ mixture multiply tokens (torch._grouped_mm, with rows in any order).
 
 In: a [P, K] and b [G, K, N] of one float type; groups i64 [P], of which one outside of [0, G)
 stands for the nearest one inside. Out: [P, N]. Not done here: which rows belong to a group
-(``backends.host.rows_by_group``).
+(``kernels.products.rows_by_group``).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
-from ingot_compiler.ir.make_shape_constraints import elements_along, equal, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import narrow, widen
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import FLOATS, DType, TensorType
-from ingot_compiler.ir.typing_rules import (
+from ingot_compiler.ir.rules.make_shape_constraints import elements_along, equal, sizes_of
+from ingot_compiler.ir.rules.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.typing_rules import (
     require_dtype,
     require_operands,
     require_rank,
     require_same_dtype,
 )
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 GROUPS: frozenset[DType] = frozenset(("i64",))
 

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes
-from ingot_compiler.ir.make_shape_constraints import elements_along, equal, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.ops.grouped_matmul import GROUPS, nearest_group
 from ingot_compiler.ir.ops.matmul_blocks import OP as MATMUL_BLOCKS
+from ingot_compiler.ir.rules.make_shape_constraints import elements_along, equal, sizes_of
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_operands, require_rank
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_operands, require_rank
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -14,7 +14,7 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.region_rules import (
+from ingot_compiler.ir.rules.region_rules import (
     HOLE,
     HoledType,
     fill_holes,
@@ -23,8 +23,13 @@ from ingot_compiler.ir.region_rules import (
     symbol_names,
     visible_sizes,
 )
+from ingot_compiler.ir.rules.typing_rules import (
+    BOOLS,
+    require_dtype,
+    require_operands,
+    require_rank,
+)
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import BOOLS, require_dtype, require_operands, require_rank
 
 
 def unified(regions: Sequence[Graph]) -> tuple[HoledType, ...]:

@@ -17,10 +17,15 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.typing_rules import (
+    NUMBERS,
+    require_dtype,
+    require_operands,
+    require_sizes,
+)
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -11,9 +11,9 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_bool
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.rules.typing_rules import unary
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, "bool", ("negative", "positive"))
 

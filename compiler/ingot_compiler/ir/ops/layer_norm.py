@@ -13,10 +13,10 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64, mean
+from ingot_compiler.ir.rules.reference_rules import in_f64, mean
+from ingot_compiler.ir.rules.typing_rules import infer_norm_over_tail
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import infer_norm_over_tail
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -21,12 +21,12 @@ from ingot_compiler.ir.attributes import (
     attribute_float,
     require_attributes,
 )
-from ingot_compiler.ir.make_shape_constraints import equal, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.make_shape_constraints import equal, sizes_of
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_operands, require_rank
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_operands, require_rank
 
 _F32: frozenset[DType] = frozenset(("f32",))
 _RANKS = (4, 4, 4, 4, 3, 4)

@@ -22,10 +22,10 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.rules.typing_rules import require_operands, require_sizes
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
-from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 ELEMENT_COUNT_MAX = 1024
 

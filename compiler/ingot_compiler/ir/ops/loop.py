@@ -21,7 +21,7 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.region_rules import (
+from ingot_compiler.ir.rules.region_rules import (
     HOLE,
     HoledType,
     fill_holes,

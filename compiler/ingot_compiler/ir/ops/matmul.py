@@ -12,16 +12,16 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.op import CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
+from ingot_compiler.ir.rules.reference_rules import in_f64
+from ingot_compiler.ir.rules.typing_rules import (
     NUMBERS,
     matrix_product,
     require_dtype,
     require_operands,
     require_same_dtype,
 )
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import TensorType
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

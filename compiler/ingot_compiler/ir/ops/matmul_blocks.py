@@ -24,9 +24,9 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_operands
 
 BITS = (4, 8)
 _F32: frozenset[DType] = frozenset(("f32",))

@@ -14,8 +14,8 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.rules.typing_rules import matrix_product, require_dtype, require_operands
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.typing_rules import matrix_product, require_dtype, require_operands
 
 # So many products of 16 bits have an exact sum in f64, whose products numpy leaves to BLAS.
 _STEP = 1 << 22

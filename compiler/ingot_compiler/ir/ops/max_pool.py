@@ -14,10 +14,10 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import least
+from ingot_compiler.ir.rules.reference_rules import least
+from ingot_compiler.ir.rules.window_rules import infer_pool, pad_spatial, window_view
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -10,9 +10,9 @@ import numpy as np
 
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.philox import philox
-from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.rules.reference_rules import directly
+from ingot_compiler.ir.rules.typing_rules import binary
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.typing_rules import binary
 
 
 def _bits(counter: Array, key: Array) -> Array:

@@ -19,9 +19,9 @@ from ingot_compiler.ir.attributes import (
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.typing_rules import require_operands, require_sizes
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -18,8 +18,8 @@ from ingot_compiler.ir.attributes import (
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.typing_rules import INTEGERS, require_dtype, require_operands
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -31,14 +31,14 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import narrow, sigmoid, widen
+from ingot_compiler.ir.rules.make_shape_constraints import equal, equal_shapes
+from ingot_compiler.ir.rules.reference_rules import narrow, sigmoid, widen
+from ingot_compiler.ir.rules.typing_rules import require_dtype
+from ingot_compiler.ir.rules.window_rules import BYTES
 from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_dtype
-from ingot_compiler.ir.window_rules import BYTES
 from ingot_runtime.lazy_dataclass import dataclass
 
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}

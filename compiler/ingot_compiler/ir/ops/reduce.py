@@ -23,11 +23,11 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import greatest, ints, least, mean, narrow, widen
-from ingot_compiler.ir.shapes import reduced_shape
+from ingot_compiler.ir.rules.reference_rules import greatest, ints, least, mean, narrow, widen
+from ingot_compiler.ir.rules.shapes import reduced_shape
+from ingot_compiler.ir.rules.typing_rules import ANY, NUMBERS, require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import ANY, NUMBERS, require_dtype, require_operands
 
 FUNCTIONS = ("sum", "product", "max", "min", "mean")
 

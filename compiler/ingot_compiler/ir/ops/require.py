@@ -15,9 +15,14 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_text, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.rules.typing_rules import (
+    BOOLS,
+    broadcast_result,
+    require_dtype,
+    require_operands,
+)
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

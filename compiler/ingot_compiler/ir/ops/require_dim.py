@@ -17,9 +17,9 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.rules.typing_rules import require_operands
 from ingot_compiler.ir.shape_constraints import SizeBound
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

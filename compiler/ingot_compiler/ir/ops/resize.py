@@ -25,15 +25,15 @@ from ingot_compiler.ir.attributes import (
     attribute_str,
     require_attributes,
 )
-from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import narrow, widen
-from ingot_compiler.ir.resample_rules import coordinates, taps
-from ingot_compiler.ir.simplest_fraction import F32_BITS, simplest_fraction
+from ingot_compiler.ir.rules.make_shape_constraints import elements_along
+from ingot_compiler.ir.rules.reference_rules import narrow, widen
+from ingot_compiler.ir.rules.resample_rules import coordinates, taps
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_sizes
+from ingot_compiler.ir.sizes.simplest_fraction import F32_BITS, simplest_fraction
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 
 COORDINATES = (
     "align_corners",

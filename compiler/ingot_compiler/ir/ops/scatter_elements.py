@@ -17,14 +17,14 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import element_index, scatter
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
+from ingot_compiler.ir.rules.reference_rules import element_index, scatter
+from ingot_compiler.ir.rules.typing_rules import (
     SCATTER_REDUCTIONS,
     infer_scattered_elements,
     require_operands,
 )
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import TensorType
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
-from ingot_compiler.ir.make_shape_constraints import elements_along, equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.reference_rules import open_grid, scatter
-from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
+from ingot_compiler.ir.rules.make_shape_constraints import elements_along, equal_shapes, sizes_of
+from ingot_compiler.ir.rules.reference_rules import open_grid, scatter
+from ingot_compiler.ir.rules.typing_rules import (
     INTEGERS,
     SCATTER_REDUCTIONS,
     require_dtype,
     require_operands,
     require_same_dtype,
 )
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.ir.types import TensorType
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

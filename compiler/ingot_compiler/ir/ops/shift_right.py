@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
-from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.rules.reference_rules import directly
+from ingot_compiler.ir.rules.typing_rules import INTEGERS, binary
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
 OP = CoreOp(
     "shift_right",

@@ -6,10 +6,10 @@ In: a float tensor. Out: same type. Not done here: lowering.
 from __future__ import annotations
 
 from ingot_compiler.ir.op import Array, CoreOp
-from ingot_compiler.ir.reference_rules import in_f64, sigmoid
+from ingot_compiler.ir.rules.reference_rules import in_f64, sigmoid
+from ingot_compiler.ir.rules.typing_rules import unary
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.ir.typing_rules import unary
 
 
 def _silu(x: Array) -> Array:

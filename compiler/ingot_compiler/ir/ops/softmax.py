@@ -14,10 +14,10 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.rules.reference_rules import in_f64
+from ingot_compiler.ir.rules.typing_rules import unary
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, names=("axis",))
 

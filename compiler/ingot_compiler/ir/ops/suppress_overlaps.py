@@ -24,11 +24,11 @@ from ingot_compiler.ir.attributes import (
     require_attributes,
 )
 from ingot_compiler.ir.dims import dim_add
-from ingot_compiler.ir.make_shape_constraints import equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.make_shape_constraints import equal_shapes
+from ingot_compiler.ir.rules.typing_rules import require_operands, require_sizes
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.typing_rules import require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
-from ingot_compiler.ir.make_shape_constraints import not_above
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.make_shape_constraints import not_above
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_operands
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_operands
 
 FIELDS = 4
 """Numbers of a node."""

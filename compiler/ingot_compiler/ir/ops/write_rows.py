@@ -20,12 +20,17 @@ from ingot_compiler.ir.attributes import (
     attribute_int,
     require_attributes,
 )
-from ingot_compiler.ir.make_shape_constraints import elements_along, equal, equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.rules.make_shape_constraints import (
+    elements_along,
+    equal,
+    equal_shapes,
+    sizes_of,
+)
+from ingot_compiler.ir.rules.typing_rules import require_dtype, require_operands, require_same_dtype
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, require_operands, require_same_dtype
 
 _PLACES: tuple[DType, ...] = ("i64",)
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops.loop import CONTROL, counted_before
-from ingot_compiler.lowering.fused import IfStep, LoopStep, Step
 from ingot_compiler.lowering.fusion.control_symbols import (
     Sizes,
     is_true,
@@ -33,7 +32,8 @@ from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.loop_scans import new_scan, store_row
 from ingot_compiler.lowering.fusion.loop_states import new_state, store_states
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.views import dense_view
+from ingot_compiler.lowering.groups.fused import IfStep, LoopStep, Step
+from ingot_compiler.lowering.groups.views import dense_view
 
 Run = Callable[[int, int], None]
 """Fuses the nodes from an index to another (exclusive)."""

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import BufferSpec, Grow, SymbolRead, SymbolSet
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.relayout import dense
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.views import Shape, dense_view
+from ingot_compiler.lowering.groups.fused import BufferSpec, Grow, SymbolRead, SymbolSet
+from ingot_compiler.lowering.groups.views import Shape, dense_view
 
 Sizes = Sequence[tuple[Dim, Dim]]
 """Symbols, and what they are to be set to."""

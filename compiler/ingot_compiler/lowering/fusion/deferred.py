@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
-from ingot_compiler.lowering.method import Method
 from ingot_runtime.lazy_dataclass import dataclass
 
 Leaf = tuple[int, Stored]

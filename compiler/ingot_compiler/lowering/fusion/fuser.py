@@ -20,7 +20,6 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.lowering.fused import Requirement, Step
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf, join
 from ingot_compiler.lowering.fusion.grouping import refusal
 from ingot_compiler.lowering.fusion.joined_users import joins_in_one
@@ -37,10 +36,11 @@ from ingot_compiler.lowering.fusion.requirements import Checked, Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.groups.fused import Requirement, Step
+from ingot_compiler.lowering.groups.method import Method
+from ingot_compiler.lowering.groups.tuned_methods import TunedMethods
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.method import Method
-from ingot_compiler.lowering.tuned_methods import TunedMethods
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -1,7 +1,7 @@
 """States of a graph: where an input and the output that continues it lie, together or apart.
 
 In: the fuser before its first node, the states. Out: ``HoldState`` steps, the pitch of the inputs;
-then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states (``lowering.states``).
+then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states (``lowering.groups.states``).
 
 The output has the pitch of the memory that the caller lends (``room``). Where the input lies in the
 same memory, nothing of it is copied, and only the new rows are written.
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType, dtype_size_bytes
-from ingot_compiler.lowering.fused import BufferSpec, HeldPair, HoldState, View
 from ingot_compiler.lowering.fusion.fuser import Fuser, Held
 from ingot_compiler.lowering.fusion.movement import concat
 from ingot_compiler.lowering.fusion.relayout import relaid
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.groups.fused import BufferSpec, HeldPair, HoldState, View
+from ingot_compiler.lowering.groups.states import State
+from ingot_compiler.lowering.groups.views import haloed_view, slice_view
 from ingot_compiler.lowering.kinds.write_rows import WRITE_ROWS
-from ingot_compiler.lowering.states import State
-from ingot_compiler.lowering.views import haloed_view, slice_view
 
 
 def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) -> None:

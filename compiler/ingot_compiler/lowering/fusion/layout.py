@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ingot_compiler.ir.dims import Dim, dim_max
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import View
+from ingot_compiler.lowering.groups.fused import View
+from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kinds.kind import ResultLayout
-from ingot_compiler.lowering.views import storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
 IMAGE_RANK_MIN = 3

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser

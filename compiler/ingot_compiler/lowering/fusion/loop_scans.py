@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Grow, Requirement, View
 from ingot_compiler.lowering.fusion.control_symbols import (
     is_name,
     make_room,
@@ -18,7 +17,8 @@ from ingot_compiler.lowering.fusion.control_symbols import (
 )
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.views import dense_view
+from ingot_compiler.lowering.groups.fused import Grow, Requirement, View
+from ingot_compiler.lowering.groups.views import dense_view
 from ingot_runtime.lazy_dataclass import dataclass
 
 

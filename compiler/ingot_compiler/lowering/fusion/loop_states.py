@@ -24,7 +24,7 @@ from ingot_compiler.lowering.fusion.deferred import Deferred
 from ingot_compiler.lowering.fusion.flatten import FlatRegion
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.relayout import relaid
-from ingot_compiler.lowering.views import dense_view
+from ingot_compiler.lowering.groups.views import dense_view
 
 
 def new_state(fuser: Fuser, initial: int, inside: int) -> int:

@@ -12,14 +12,14 @@ from typing import cast
 
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
 from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.method import Method
 
 
 def _operands(values: FusionValues, leaves: Iterable[Leaf]) -> dict[int, Operand]:

@@ -11,15 +11,20 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.ranges import upper_bound
-from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
+from ingot_compiler.ir.sizes.ranges import upper_bound
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import IMAGE_RANK_MIN, channels_last
 from ingot_compiler.lowering.fusion.pixel_blocks import stores_pixel_blocks
 from ingot_compiler.lowering.fusion.relayout import dense, transfer
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.groups.fused import SymbolRead, SymbolSet
+from ingot_compiler.lowering.groups.views import (
+    broadcast_view,
+    reshape_view,
+    slice_view,
+    transpose_view,
+)
 from ingot_compiler.lowering.kinds.kind import ResultLayout
-from ingot_compiler.lowering.views import broadcast_view, reshape_view, slice_view, transpose_view
 
 MovementRule = Callable[[Fuser, Node], None]
 

@@ -12,8 +12,8 @@ from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import channels_last
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.groups.views import reshape_view, transpose_view
 from ingot_compiler.lowering.kinds.kind import ResultLayout
-from ingot_compiler.lowering.views import reshape_view, transpose_view
 
 _CHANNELS_MULTIPLE = 16  # a vector of results stays one
 

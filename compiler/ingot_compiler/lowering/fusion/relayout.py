@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.fused import Copy, View
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import Halo, channels_last
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.views import is_dense, storage_order
+from ingot_compiler.lowering.groups.fused import Copy, View
+from ingot_compiler.lowering.groups.views import is_dense, storage_order
 
 
 def relaid(fuser: Fuser, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:

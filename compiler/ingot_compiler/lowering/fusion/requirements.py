@@ -16,11 +16,11 @@ from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.shape_constraints import requirements
+from ingot_compiler.ir.sizes.ranges import is_nonnegative
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Requirement
 from ingot_compiler.lowering.fusion.values import FusionValues
+from ingot_compiler.lowering.groups.fused import Requirement
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
 from ingot_runtime.lazy_dataclass import dataclass
 

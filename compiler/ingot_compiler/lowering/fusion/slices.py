@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.relayout import contiguous
 

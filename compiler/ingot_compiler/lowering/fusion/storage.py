@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import BufferSpec, View
 from ingot_compiler.lowering.fusion.layout import Halo
-from ingot_compiler.lowering.views import dense_view, haloed_view
+from ingot_compiler.lowering.groups.fused import BufferSpec, View
+from ingot_compiler.lowering.groups.views import dense_view, haloed_view
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import BufferSpec
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
-from ingot_compiler.lowering.views import dense_view, is_dense
+from ingot_compiler.lowering.groups.fused import BufferSpec
+from ingot_compiler.lowering.groups.views import dense_view, is_dense
 
 
 def store_outputs(fuser: Fuser, outputs: Sequence[int]) -> None:

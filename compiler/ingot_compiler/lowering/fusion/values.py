@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.constant_expression import constant_values, extract
+from ingot_compiler.lowering.constants.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fusion.layout import Halo, ImageDemands
 
 

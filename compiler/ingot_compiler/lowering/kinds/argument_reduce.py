@@ -8,14 +8,14 @@ together in lanes. Not done here: top-k.
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
-from ingot_compiler.lowering.loops import LoopProgram, Reduce, Store
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Store
 
 _LAST = (1 << 63) - 1
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.dims import Sum, symbols_of
-from ingot_compiler.lowering.loop_values import Load, Local
-from ingot_compiler.lowering.loops import Let, LetIndex, Statement
-from ingot_compiler.lowering.nested import nested
+from ingot_compiler.lowering.loops.loop_values import Load, Local
+from ingot_compiler.lowering.loops.nested import nested
+from ingot_compiler.lowering.loops.program import Let, LetIndex, Statement
 
 
 def before_loop(

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.guards import all_of, clamped
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.guards import all_of, clamped
+from ingot_compiler.lowering.groups.space import Space, point
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
-from ingot_compiler.lowering.loop_values import Apply, Compare, Constant, Local, Value
-from ingot_compiler.lowering.loops import For, LoopProgram, Reduce
-from ingot_compiler.lowering.space import Space, point
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.loops.loop_values import Apply, Compare, Constant, Local, Value
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Reduce
 
 
 def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:

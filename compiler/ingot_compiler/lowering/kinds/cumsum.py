@@ -7,13 +7,13 @@ lie together in lanes. Not done here: a parallel scan.
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local, Value
-from ingot_compiler.lowering.loops import For, Let, LoopProgram, Statement, Store
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Statement, Store
 
 _TOGETHER = 8  # elements of a line from one look at what is stored to the next
 _NARROW = 32  # lines that lie together up to which a look takes longer than so many rows at once

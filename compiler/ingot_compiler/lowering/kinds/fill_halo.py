@@ -7,14 +7,14 @@ result) and ``value``. Out: its loop program. Not done here: the interior. The p
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.guards import all_of, is_within
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.guards import all_of, is_within
+from ingot_compiler.lowering.groups.views import flat_index
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Constant
-from ingot_compiler.lowering.loops import For, If, LoopProgram, Store
-from ingot_compiler.lowering.views import flat_index
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant
+from ingot_compiler.lowering.loops.program import For, If, LoopProgram, Store
 
 
 def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:

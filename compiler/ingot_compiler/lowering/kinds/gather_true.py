@@ -11,13 +11,21 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import dim_min, symbol
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import ceil_div, point
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local
-from ingot_compiler.lowering.loops import Filter, For, If, LetIndex, LoopProgram, Reduce, Store
-from ingot_compiler.lowering.space import ceil_div, point
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local
+from ingot_compiler.lowering.loops.program import (
+    Filter,
+    For,
+    If,
+    LetIndex,
+    LoopProgram,
+    Reduce,
+    Store,
+)
 
 WORKSPACES = [TensorType("i64", (1,))]
 _BLOCK = 64

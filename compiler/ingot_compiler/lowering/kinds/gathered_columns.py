@@ -10,14 +10,14 @@ the same, of which processors do fewer in a vector than one by one.
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
+from ingot_compiler.lowering.groups.views import is_dense
 from ingot_compiler.lowering.kinds.before_loop import before_loop
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import For, LoopProgram
-from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.views import is_dense
+from ingot_compiler.lowering.loops.program import For, LoopProgram
 from ingot_runtime.lazy_dataclass import dataclass
 
 _ROWS_MIN = 16  # rows for which checking an index takes little

@@ -9,8 +9,9 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.space import Run, Space
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.group_norm_lanes import (
     has_channel_lanes,
@@ -19,9 +20,8 @@ from ingot_compiler.lowering.kinds.group_norm_lanes import (
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
-from ingot_compiler.lowering.loops import For, Let, LoopProgram, Reduce, Statement
-from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Reduce, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
 

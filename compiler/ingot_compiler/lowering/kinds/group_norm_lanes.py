@@ -25,13 +25,13 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand, View
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.fused import Group, Operand, View
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
-from ingot_compiler.lowering.loops import For, Let, Reduce, Statement, Store
-from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops.program import For, Let, Reduce, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 _CHANNELS = 128  # of a unit, about: rows of some cache lines, and enough units for threads

@@ -7,9 +7,9 @@ done here: what is computed there (``conv_transpose``, ``pool``).
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
+from ingot_compiler.lowering.groups.space import Run, Space
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.views import Shape
 
 COLUMN = "x"
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType, dtype_size_bits
-from ingot_compiler.lowering.loop_values import Apply, Constant, Local, Value
-from ingot_compiler.lowering.loops import Let, Reduce, Statement
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Local, Value
+from ingot_compiler.lowering.loops.program import Let, Reduce, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
 PARTS = 256

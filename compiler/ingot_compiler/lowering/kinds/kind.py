@@ -10,10 +10,10 @@ import functools
 from collections.abc import Callable
 from enum import Enum, auto
 
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.fused import Group, Operand, buffers_of
-from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.groups.fused import Group, Operand, buffers_of
+from ingot_compiler.lowering.groups.group_steps import GroupLaunch, GroupSteps, LoweredGroup
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 
 def workspace_number(number: int) -> int:

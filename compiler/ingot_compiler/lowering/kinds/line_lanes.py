@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, symbol
-from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.fused import Operand
+from ingot_compiler.ir.sizes.typical import typical
+from ingot_compiler.lowering.groups.fused import Operand
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_compiler.lowering.kinds.lines import other_axes
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loops import For, ForKind, Statement
-from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.loops.program import For, ForKind, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LANE = "lane"

@@ -17,14 +17,14 @@ from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_min, dim_mod,
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
+from ingot_compiler.lowering.groups.space import ceil_div
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Constant, Load, Local, Value
-from ingot_compiler.lowering.loops import For, Let, LoopProgram, Reduce, Statement, Store
-from ingot_compiler.lowering.space import ceil_div
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load, Local, Value
+from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Reduce, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 _BLOCK, _COLUMN, _ROW = symbol("block"), symbol("j"), symbol("i")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Operand
+from ingot_compiler.lowering.groups.fused import Operand
+from ingot_compiler.lowering.groups.space import Run, Space
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loop_values import Load
-from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.loops.loop_values import Load
 
 _OWN: Dim = symbol(INDEX)
 

@@ -6,7 +6,7 @@ In: the sides of boxes as values. Out: values. Not done here: which boxes are co
 
 from __future__ import annotations
 
-from ingot_compiler.lowering.loop_values import Apply, Constant, Local, Value
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Local, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
 _ZERO = Constant(0.0, "f32")

@@ -11,11 +11,11 @@ from itertools import pairwise
 
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.ranges import minimum
-from ingot_compiler.ir.typical import typical
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.ir.sizes.ranges import minimum
+from ingot_compiler.ir.sizes.typical import typical
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.views import Shape, storage_order
 from ingot_compiler.lowering.kinds.touched_views import are_one_run
-from ingot_compiler.lowering.views import Shape, storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
 _SHORT_ROW = 64  # elements

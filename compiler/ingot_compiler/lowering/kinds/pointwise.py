@@ -8,10 +8,12 @@ than the result (``transposed_plane``), columns of rows (``gathered_columns``), 
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
+from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.before_loop import before_loop
 from ingot_compiler.lowering.kinds.gathered_columns import (
@@ -25,9 +27,7 @@ from ingot_compiler.lowering.kinds.run_views import has_picked, run_views
 from ingot_compiler.lowering.kinds.split_repeats import split_repeats
 from ingot_compiler.lowering.kinds.touched_views import are_one_run
 from ingot_compiler.lowering.kinds.transposed_plane import find_plane, lower_plane
-from ingot_compiler.lowering.loops import For, LoopProgram, Statement
-from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.views import storage_order
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32

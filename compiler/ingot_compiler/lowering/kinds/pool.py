@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.space import Space, point
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
@@ -32,11 +34,9 @@ from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_f
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
 from ingot_compiler.lowering.kinds.split_pool import split_pool
-from ingot_compiler.lowering.loop_values import Apply, Compare, FromIndex, Local, Value
-from ingot_compiler.lowering.loops import For, If, LoopProgram, Statement
-from ingot_compiler.lowering.space import Space, point
-from ingot_compiler.lowering.substitute_indices import substitute_indices
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.loops.loop_values import Apply, Compare, FromIndex, Local, Value
+from ingot_compiler.lowering.loops.program import For, If, LoopProgram, Statement
+from ingot_compiler.lowering.loops.substitute_indices import substitute_indices
 from ingot_runtime.lazy_dataclass import dataclass
 
 _WRITTEN_OUT_MAX = 32  # taps

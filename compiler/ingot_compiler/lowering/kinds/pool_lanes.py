@@ -24,8 +24,14 @@ from ingot_compiler.ir.dims import (
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.group_steps import (
+    GroupLaunch,
+    GroupSteps,
+    LoweredGroup,
+    one_launch,
+)
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div, point, round_up
 from ingot_compiler.lowering.kinds.image_rows import COLUMN
 from ingot_compiler.lowering.kinds.pool_window import (
     PoolWindow,
@@ -36,7 +42,7 @@ from ingot_compiler.lowering.kinds.pool_window import (
 )
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loop_values import (
+from ingot_compiler.lowering.loops.loop_values import (
     Apply,
     Compare,
     Constant,
@@ -45,8 +51,7 @@ from ingot_compiler.lowering.loop_values import (
     Local,
     Value,
 )
-from ingot_compiler.lowering.loops import Buffer, For, If, Reduce, Statement, Store
-from ingot_compiler.lowering.space import Run, Space, ceil_div, point, round_up
+from ingot_compiler.lowering.loops.program import Buffer, For, If, Reduce, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 _ALIGNED = 16  # lanes of every target divide it

@@ -16,18 +16,18 @@ from collections.abc import Iterator
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, View
-from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
-from ingot_compiler.lowering.guards import is_within
+from ingot_compiler.lowering.groups.fused import Group, View
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.guards import is_within
+from ingot_compiler.lowering.groups.space import Run, Space
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN
 from ingot_compiler.lowering.kinds.pool_window import average_count, clipped_windows, whole_window
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Local, Value
-from ingot_compiler.lowering.loops import For, Reduce, Statement
-from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Local, Value
+from ingot_compiler.lowering.loops.program import For, Reduce, Statement
 
 _KERNEL_MAX = 3  # taps along an axis: more are fewer steps along one axis after the other
 _VECTORS_MAX = 64  # of a plane: each is some code

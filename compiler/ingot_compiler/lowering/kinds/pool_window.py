@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul, dim_product
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.space import Space
-from ingot_compiler.lowering.views import Shape
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import Space
+from ingot_compiler.lowering.groups.views import Shape
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, symbols_of
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.loops import LoopProgram, Statement
-from ingot_compiler.lowering.nested import free_symbols
+from ingot_compiler.lowering.loops.nested import free_symbols
+from ingot_compiler.lowering.loops.program import LoopProgram, Statement
 
 INDEX = "p"
 UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: some microseconds

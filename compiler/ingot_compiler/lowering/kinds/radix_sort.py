@@ -13,14 +13,14 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.types import TensorType, dtype_size_bytes
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.row_sort import DIGITS, ROW, DigitCounts, KeyPairs, RowSort
-from ingot_compiler.lowering.loop_values import Value
-from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.loops.loop_values import Value
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 
 def lower_radix_sort(group: Group, target: KernelTarget) -> LoopProgram:

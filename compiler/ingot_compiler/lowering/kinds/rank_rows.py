@@ -10,15 +10,15 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_mul, symbol
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
 from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
-from ingot_compiler.lowering.loop_values import FromIndex, Load, Value
-from ingot_compiler.lowering.loops import For, LoopProgram, Statement, Store
+from ingot_compiler.lowering.loops.loop_values import FromIndex, Load, Value
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Statement, Store
 
 
 def lower_rank_rows(group: Group, target: KernelTarget) -> LoopProgram:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim, dim_min, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Local, Value
-from ingot_compiler.lowering.loops import For, Let, LetIndex, Reduce, Statement, Store
-from ingot_compiler.lowering.space import ceil_div
+from ingot_compiler.lowering.groups.space import ceil_div
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Local, Value
+from ingot_compiler.lowering.loops.program import For, Let, LetIndex, Reduce, Statement, Store
 
 RANKED_MAX = 192
 """Keys up to which this is faster than passes."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
+from ingot_compiler.lowering.groups.space import Run, Space
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
@@ -31,9 +32,8 @@ from ingot_compiler.lowering.kinds.split_reduce import (
     lower_split,
     may_split,
 )
-from ingot_compiler.lowering.loop_values import Local, Value
-from ingot_compiler.lowering.loops import LoopProgram, Reduce, Statement
-from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.loops.loop_values import Local, Value
+from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Statement
 
 
 def nested_reduce(

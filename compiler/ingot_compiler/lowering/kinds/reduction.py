@@ -10,15 +10,15 @@ from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typical import typical
 from ingot_compiler.lowering.elements import Elements
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.space import Run, Space
+from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loop_values import Apply, FromIndex, Value
-from ingot_compiler.lowering.loops import For, Statement
-from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.views import storage_order
+from ingot_compiler.lowering.loops.loop_values import Apply, FromIndex, Value
+from ingot_compiler.lowering.loops.program import For, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]

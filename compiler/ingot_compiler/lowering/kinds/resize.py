@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
-from ingot_compiler.lowering.guards import clamped
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.guards import clamped
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div, point
+from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
@@ -24,10 +26,8 @@ from ingot_compiler.lowering.kinds.resize_axis import ResizeAxis, resize_axis, t
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope
 from ingot_compiler.lowering.kinds.resize_whole import whole_step
 from ingot_compiler.lowering.kinds.split_resize import split_resize
-from ingot_compiler.lowering.loop_values import Apply, Constant, Local, Value
-from ingot_compiler.lowering.loops import For, LoopProgram, Reduce, Statement
-from ingot_compiler.lowering.space import Run, Space, ceil_div, point
-from ingot_compiler.lowering.views import storage_order
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Local, Value
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Reduce, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
 # Of an image that leaves the second cache, so few rows share the indices and weights of a column

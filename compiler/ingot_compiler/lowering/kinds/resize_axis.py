@@ -12,11 +12,11 @@ import math
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.lowering.guards import is_within
+from ingot_compiler.lowering.groups.guards import is_within
 from ingot_compiler.lowering.kinds.resize_coordinate import ResizedIndex, coordinate
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
 from ingot_compiler.lowering.kinds.resize_whole import whole_step
-from ingot_compiler.lowering.loop_values import Apply, FromIndex, Value
+from ingot_compiler.lowering.loops.loop_values import Apply, FromIndex, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
-from ingot_compiler.lowering.loop_values import FromIndex, Value
+from ingot_compiler.lowering.loops.loop_values import FromIndex, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
 # A rounded factor is off by 2^-24 of itself; a length that is no less than 2, less 1, by twice as

@@ -11,13 +11,13 @@ import math
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.resample_rules import tap_count
-from ingot_compiler.ir.simplest_fraction import F64_BITS, simplest_fraction
+from ingot_compiler.ir.rules.resample_rules import tap_count
+from ingot_compiler.ir.sizes.simplest_fraction import F64_BITS, simplest_fraction
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.loop_values import COMPARISONS, Apply, Constant, FromIndex, Value
-from ingot_compiler.lowering.space import point
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.space import point
+from ingot_compiler.lowering.loops.loop_values import COMPARISONS, Apply, Constant, FromIndex, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
 _WRITTEN_OUT_MAX = 16

@@ -14,10 +14,10 @@ from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Local, Value
-from ingot_compiler.lowering.loops import Let, Reduce, Statement, Store
-from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import Run, Space
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops.program import Let, Reduce, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 Statements = tuple[Statement, ...]

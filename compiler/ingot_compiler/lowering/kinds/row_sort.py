@@ -14,7 +14,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.kinds.key_range import KeyRange
 from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, RANKED_WHOLE_MAX, rank_each
-from ingot_compiler.lowering.loop_values import (
+from ingot_compiler.lowering.loops.loop_values import (
     Apply,
     Compare,
     Constant,
@@ -23,7 +23,16 @@ from ingot_compiler.lowering.loop_values import (
     Local,
     Value,
 )
-from ingot_compiler.lowering.loops import Filter, For, If, Let, LetIndex, Reduce, Statement, Store
+from ingot_compiler.lowering.loops.program import (
+    Filter,
+    For,
+    If,
+    Let,
+    LetIndex,
+    Reduce,
+    Statement,
+    Store,
+)
 from ingot_runtime.lazy_dataclass import dataclass
 
 DIGITS = 256

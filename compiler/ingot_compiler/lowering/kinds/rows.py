@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.typical import typical
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import Run, Space
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES, RowScope
-from ingot_compiler.lowering.loops import For, LoopProgram
-from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.loops.program import For, LoopProgram
 
 _LANES_MIN = 8  # rows that lie together: with fewer, most lanes would be idle
 

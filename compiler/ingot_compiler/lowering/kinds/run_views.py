@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.lowering.fused import Group, View
+from ingot_compiler.lowering.groups.fused import Group, View
+from ingot_compiler.lowering.groups.views import broadcast_view
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS, STRIDES
 from ingot_compiler.lowering.ops.element import PICKED
-from ingot_compiler.lowering.views import broadcast_view
 
 # Ops whose second operand is read at the point of the result, or is one number.
 _READ_THERE = ("gather_elements", "pad")

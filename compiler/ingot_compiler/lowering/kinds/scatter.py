@@ -11,14 +11,14 @@ from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.space import Run, Space, point
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Load, Value
-from ingot_compiler.lowering.loops import For, LoopProgram, Store
+from ingot_compiler.lowering.loops.loop_values import Apply, Load, Value
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Store
 from ingot_compiler.lowering.ops.gather import wrapped_index
-from ingot_compiler.lowering.space import Run, Space, point
 
 
 def _combined(node: Node, buffer: int, index: Dim, update: Value, dtype: DType) -> Value:

@@ -17,14 +17,15 @@ from collections.abc import Callable
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mul, symbol
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import ceil_div
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
 from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
-from ingot_compiler.lowering.loop_values import (
+from ingot_compiler.lowering.loops.loop_values import (
     Apply,
     Compare,
     Constant,
@@ -33,7 +34,7 @@ from ingot_compiler.lowering.loop_values import (
     Local,
     Value,
 )
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loops.program import (
     Filter,
     For,
     If,
@@ -44,7 +45,6 @@ from ingot_compiler.lowering.loops import (
     Statement,
     Store,
 )
-from ingot_compiler.lowering.space import ceil_div
 from ingot_runtime.lazy_dataclass import dataclass
 
 _KEYS_SORTED = 11  # in the time that one of the square of ``count`` adds to ranking

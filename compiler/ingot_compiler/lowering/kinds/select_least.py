@@ -14,14 +14,22 @@ from collections.abc import Callable
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import ceil_div
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Compare, FromIndex, Load, Local, Value
-from ingot_compiler.lowering.loops import For, If, Let, LoopProgram, Reduce, Statement, Store
-from ingot_compiler.lowering.space import ceil_div
+from ingot_compiler.lowering.loops.loop_values import Apply, Compare, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops.program import (
+    For,
+    If,
+    Let,
+    LoopProgram,
+    Reduce,
+    Statement,
+    Store,
+)
 from ingot_runtime.lazy_dataclass import dataclass
 
 LISTED_MAX = 6

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import dim_floordiv, dim_min
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.group_steps import LoweredGroup, choose
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose
+from ingot_compiler.lowering.groups.views import dense_view
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds import radix_sort, select_candidates
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn, workspace_number
-from ingot_compiler.lowering.views import dense_view
 
 
 def lower_select_or_sort(group: Group, target: KernelTarget) -> LoweredGroup:

@@ -17,11 +17,11 @@ from dataclasses import replace
 
 from ingot_compiler.ir.attributes import Attribute, Attributes
 from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.rules.window_rules import infer_pool
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.window_rules import infer_pool
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.views import dense_view, storage_order
 from ingot_compiler.lowering.kinds.launches_in_turn import workspace_number
-from ingot_compiler.lowering.views import dense_view, storage_order
 from ingot_runtime.lazy_dataclass import dataclass
 
 _GAIN_MIN = 1.6  # so many times fewer comparisons are worth a launch more

@@ -28,15 +28,15 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand, View
-from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.fused import Group, Operand, View
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
+from ingot_compiler.lowering.groups.views import lies_as_one
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import LANE, Reduction, in_lanes, store_total
-from ingot_compiler.lowering.loop_values import Load, Local
-from ingot_compiler.lowering.loops import LoopProgram, Reduce, Store
-from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.views import lies_as_one
+from ingot_compiler.lowering.loops.loop_values import Load, Local
+from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Store
 
 CHUNK_ELEMENTS = 16384
 SPLIT_ELEMENTS_MIN = 16 * CHUNK_ELEMENTS  # fewer are not worth another launch and waking a thread

@@ -15,12 +15,12 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product, substitute, symbols_of
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Group, Operand, View
-from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
+from ingot_compiler.lowering.groups.fused import Group, Operand, View
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
+from ingot_compiler.lowering.groups.views import Shape, dense_view, storage_order
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.touched_views import are_one_run
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.views import Shape, dense_view, storage_order
+from ingot_compiler.lowering.loops.program import LoopProgram
 
 _LONG_ROW = 64  # elements
 _OPEN_SIZE = 8  # that an axis is taken to have that only a run knows, where rows have to be long

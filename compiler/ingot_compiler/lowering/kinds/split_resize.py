@@ -16,10 +16,10 @@ from dataclasses import replace
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.views import dense_view, storage_order
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE
 from ingot_compiler.lowering.kinds.resize_whole import whole_step
-from ingot_compiler.lowering.views import dense_view, storage_order
 
 
 def split_resize(group: Group) -> tuple[Group, Group, Operand] | None:

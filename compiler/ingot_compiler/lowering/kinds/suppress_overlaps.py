@@ -12,14 +12,15 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.space import point
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.key_range import PARTS, KeyRange
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.overlapping_box import SHARED, Box
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.row_sort import DIGITS, ROW, DigitCounts, KeyPairs, RowSort
-from ingot_compiler.lowering.loop_values import (
+from ingot_compiler.lowering.loops.loop_values import (
     Apply,
     Compare,
     Constant,
@@ -28,7 +29,7 @@ from ingot_compiler.lowering.loop_values import (
     Local,
     Value,
 )
-from ingot_compiler.lowering.loops import (
+from ingot_compiler.lowering.loops.program import (
     Filter,
     For,
     If,
@@ -39,7 +40,6 @@ from ingot_compiler.lowering.loops import (
     Statement,
     Store,
 )
-from ingot_compiler.lowering.space import point
 from ingot_runtime.lazy_dataclass import dataclass
 
 _FIRST_CHUNK = 256

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import dim_mul
-from ingot_compiler.lowering.fused import Group, View
+from ingot_compiler.lowering.groups.fused import Group, View
+from ingot_compiler.lowering.groups.views import Shape, broadcast_view
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS
-from ingot_compiler.lowering.views import Shape, broadcast_view
 
 
 def touched_views(group: Group) -> list[View] | None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_compiler.lowering.groups.fused import Group, Operand, View
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
+from ingot_compiler.lowering.groups.views import Shape, broadcast_view, storage_order
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
-from ingot_compiler.lowering.loop_values import Local, Value
-from ingot_compiler.lowering.loops import LoopProgram, Transpose
-from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.views import Shape, broadcast_view, storage_order
+from ingot_compiler.lowering.loops.loop_values import Local, Value
+from ingot_compiler.lowering.loops.program import LoopProgram, Transpose
 from ingot_runtime.lazy_dataclass import dataclass
 
 # Multiples of the lanes of every target. Tiles that follow one another along the rows share lines

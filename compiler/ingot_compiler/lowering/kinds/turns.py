@@ -7,9 +7,9 @@ happens along a line (``rank_rows``, ``select_candidates``).
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mul, symbol
+from ingot_compiler.lowering.groups.space import ceil_div
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loops import For, Statement
-from ingot_compiler.lowering.space import ceil_div
+from ingot_compiler.lowering.loops.program import For, Statement
 
 _UNITS_MAX = 64  # enough to split evenly over threads
 LINE: Dim = symbol(INDEX) + dim_mul(_UNITS_MAX, symbol("turn"))

@@ -18,13 +18,13 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod,
 from ingot_compiler.ir.ops.walk_trees import FIELDS
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.groups.fused import Group, Operand
+from ingot_compiler.lowering.groups.space import ceil_div
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.loop_values import Apply, Compare, FromIndex, Load
-from ingot_compiler.lowering.loops import For, If, LetIndex, LoopProgram, Statement, Store
-from ingot_compiler.lowering.space import ceil_div
+from ingot_compiler.lowering.loops.loop_values import Apply, Compare, FromIndex, Load
+from ingot_compiler.lowering.loops.program import For, If, LetIndex, LoopProgram, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 TOGETHER = 8

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.space import Run, Space, point
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import For, LoopProgram, Store
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Store
 from ingot_compiler.lowering.ops.gather import wrapped_index
-from ingot_compiler.lowering.space import Run, Space, point
 
 
 def lower_write_rows(group: Group, target: KernelTarget) -> LoopProgram:

@@ -7,9 +7,9 @@ In: a node. Out: its element. Not done here: statistics.
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.loop_values import Apply, Constant, Value
+from ingot_compiler.lowering.groups.space import Space, point
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Value
 from ingot_compiler.lowering.ops.element import ElementScope
-from ingot_compiler.lowering.space import Space, point
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:

@@ -13,10 +13,10 @@ from typing import Protocol
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fused import Operand, View
-from ingot_compiler.lowering.index_range import Extents
-from ingot_compiler.lowering.loop_values import Apply, Load, Local, Value
-from ingot_compiler.lowering.space import Space
+from ingot_compiler.lowering.groups.fused import Operand, View
+from ingot_compiler.lowering.groups.space import Space
+from ingot_compiler.lowering.loops.index_range import Extents
+from ingot_compiler.lowering.loops.loop_values import Apply, Load, Local, Value
 
 
 class BufferNumbers(Protocol):

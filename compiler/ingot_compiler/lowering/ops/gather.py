@@ -9,10 +9,10 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.loop_values import Apply, Constant, FromIndex, Load, Value
+from ingot_compiler.lowering.groups.fused import View
+from ingot_compiler.lowering.groups.space import Space, point
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Value
 from ingot_compiler.lowering.ops.element import PICKED, ElementScope
-from ingot_compiler.lowering.space import Space, point
 
 _U8_MAX = 255
 

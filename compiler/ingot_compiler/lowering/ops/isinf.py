@@ -6,9 +6,9 @@ In: a node. Out: its element. Not done here: NaN (never infinite).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.loop_values import Apply, Constant, Value
+from ingot_compiler.lowering.groups.space import Space
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Value
 from ingot_compiler.lowering.ops.element import ElementScope
-from ingot_compiler.lowering.space import Space
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:

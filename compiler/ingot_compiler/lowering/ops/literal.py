@@ -7,10 +7,10 @@ section).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.interpret_scalars import cast
-from ingot_compiler.lowering.loop_values import Constant, Value
+from ingot_compiler.lowering.groups.space import Space
+from ingot_compiler.lowering.loops.interpret_scalars import cast
+from ingot_compiler.lowering.loops.loop_values import Constant, Value
 from ingot_compiler.lowering.ops.element import ElementScope
-from ingot_compiler.lowering.space import Space
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:

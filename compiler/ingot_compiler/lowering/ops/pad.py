@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.ranges import at_most
+from ingot_compiler.ir.sizes.ranges import at_most
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.guards import all_of, clamped, is_within
-from ingot_compiler.lowering.index_range import Extents, index_range, stays_within
-from ingot_compiler.lowering.loop_values import Apply, Value
+from ingot_compiler.lowering.groups.fused import View
+from ingot_compiler.lowering.groups.guards import all_of, clamped, is_within
+from ingot_compiler.lowering.groups.space import Space, point
+from ingot_compiler.lowering.loops.index_range import Extents, index_range, stays_within
+from ingot_compiler.lowering.loops.loop_values import Apply, Value
 from ingot_compiler.lowering.ops.element import PICKED, ElementScope
-from ingot_compiler.lowering.space import Space, point
 
 
 def _reflected(index: Dim, extent: Dim, extents: Extents) -> Dim:

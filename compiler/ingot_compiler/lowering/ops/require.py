@@ -7,9 +7,9 @@ kernels stay equal).
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.lowering.loop_values import Value
+from ingot_compiler.lowering.groups.space import Space
+from ingot_compiler.lowering.loops.loop_values import Value
 from ingot_compiler.lowering.ops.element import ElementScope
-from ingot_compiler.lowering.space import Space
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:

@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.helpers import fill_in, frame_numbers, write_helpers
 from ingot_compiler.backends.host.main.registers import initial_registers
 from ingot_compiler.backends.host.main.steps import Steps, write_steps
-from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.targets.target import Target
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.interface import (
     DeviceSignature,
@@ -27,7 +27,7 @@ from ingot_runtime.format.interface import (
 from ingot_runtime.format.program import OPCODES, Program
 
 if TYPE_CHECKING:
-    from ingot_compiler.backends.host.llvm import Level  # with it comes all of LLVM
+    from ingot_compiler.codegen.llvm import Level  # with it comes all of LLVM
 
 MAIN_LEVEL: Level = 0
 MAIN_EXPORTS: dict[str, str] = {

@@ -17,7 +17,7 @@ from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.helpers import BUFFER_KINDS
 from ingot_compiler.backends.host.main.instruction import numbers_of, opcode_name
 from ingot_compiler.backends.host.main.registers import Registers
-from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.targets.target import Target
 from ingot_runtime.format.program import Instruction, Program, result_of
 from ingot_runtime.lazy_dataclass import dataclass
 

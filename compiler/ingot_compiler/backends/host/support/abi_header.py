@@ -8,7 +8,7 @@ compiled.
 
 from collections.abc import Iterator, Mapping
 
-from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 

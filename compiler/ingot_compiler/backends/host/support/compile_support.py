@@ -11,9 +11,9 @@ import tempfile
 from importlib.resources import files
 
 from ingot_compiler.backends.host.support.abi_header import abi_header
-from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.targets.target import Target
 
 C_FLAGS = (
     "-std=c11", "-O2", "-g0", "-fPIE", "-ffreestanding", "-fno-builtin", "-ffp-contract=off",

@@ -10,9 +10,9 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.backends.host.host_target import host_target
-from ingot_compiler.backends.host.llvm import load_object_in_process
 from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.codegen.llvm import load_object_in_process
+from ingot_compiler.targets.host_target import host_target
 from ingot_runtime.format.abi import VERIFY_SCRATCH_BYTES
 
 _MIB = 1 << 20

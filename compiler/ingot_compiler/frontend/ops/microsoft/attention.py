@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce as fold
 
-from ingot_compiler.frontend.attention_heads import attend, merge_heads, split_heads
-from ingot_compiler.frontend.compose import concat, reshape, slice_axis, unsqueeze
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ABSENT
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of
+from ingot_compiler.frontend.build.compose import concat, reshape, slice_axis, unsqueeze
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim, sizes_of
+from ingot_compiler.frontend.families.attention.attention_heads import (
+    attend,
+    merge_heads,
+    split_heads,
+)
+from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.frontend.ops.mat_mul import product
 from ingot_compiler.frontend.ops.microsoft.multi_head_attention import attention_masks
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import concat, full, reshape, slice_axis, transpose
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import known_sizes, sizes_from, sizes_of, with_size
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import concat, full, reshape, slice_axis, transpose
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import known_sizes, sizes_from, sizes_of, with_size
 from ingot_compiler.ir.dims import dim_product
 from ingot_compiler.ir.op_type_error import OpTypeError
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.attention_heads import Softmax, attend, merge_heads
-from ingot_compiler.frontend.compose import broadcast_to, reshape, size_scalar, slice_axis
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ABSENT
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import read_size
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import broadcast_to, reshape, size_scalar, slice_axis
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import read_size
+from ingot_compiler.frontend.families.attention.attention_heads import Softmax, attend, merge_heads
+from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.frontend.ops.microsoft.multi_head_attention import (
     OP as MULTI_HEAD_ATTENTION,
 )

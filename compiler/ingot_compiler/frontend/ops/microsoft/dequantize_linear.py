@@ -6,7 +6,7 @@ In: integers, a scale, perhaps a zero point. Out: a float tensor. Not done here:
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops.dequantize_linear import OP as DEQUANTIZE_LINEAR
 
 OP = OnnxOp(

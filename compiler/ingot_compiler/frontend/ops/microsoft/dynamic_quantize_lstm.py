@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
     reshape,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.recurrent.recurrent_layers import recurrent_layer
+from ingot_compiler.frontend.families.weights.q_linear import floats
+from ingot_compiler.frontend.families.weights.quantization import along, centred, one_number
 from ingot_compiler.frontend.ops.dynamic_quantize_linear import OP as DYNAMIC_QUANTIZE_LINEAR
-from ingot_compiler.frontend.q_linear import floats
-from ingot_compiler.frontend.quantization import along, centred, one_number
-from ingot_compiler.frontend.recurrent_layers import recurrent_layer
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 _OPERANDS = 8  # of LSTM

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops.dynamic_quantize_linear import OP as DYNAMIC_QUANTIZE_LINEAR
 from ingot_compiler.frontend.ops.microsoft.mat_mul_integer_to_float import product_of_integers
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.activations import activated, by_list
-from ingot_compiler.frontend.as_onnx import results_of
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.imported import ImportedAttribute
-from ingot_compiler.frontend.onnx_node import RegionBody
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.as_onnx import results_of
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.recurrent.activations import activated, by_list
+from ingot_compiler.frontend.model.imported import ImportedAttribute
+from ingot_compiler.frontend.model.onnx_node import RegionBody
 
 
 def of_conv(context: OpContext) -> dict[str, ImportedAttribute | RegionBody]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import cast, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import known_sizes
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import cast, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import known_sizes
 from ingot_compiler.ir.dims import dim_floordiv, dim_mod
 from ingot_compiler.ir.op_type_error import OpTypeError
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.block_weights import as_codes, packed
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.low_bits import convert
-from ingot_compiler.frontend.nibbles import spread
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.quantization import along
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.block_weights import as_codes, packed
+from ingot_compiler.frontend.families.weights.low_bits import convert
+from ingot_compiler.frontend.families.weights.nibbles import spread
+from ingot_compiler.frontend.families.weights.quantization import along
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
 

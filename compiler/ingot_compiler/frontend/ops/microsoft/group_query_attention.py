@@ -10,17 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.attention_heads import (
-    Masks,
-    Softmax,
-    additive,
-    attend,
-    merge_heads,
-    split_heads,
-)
-from ingot_compiler.frontend.cache_lengths import CacheLengths, cache_lengths
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     clamp,
@@ -28,18 +19,27 @@ from ingot_compiler.frontend.compose import (
     size_scalar,
     slice_axis,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ABSENT
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim, sizes_of, with_fixed_size
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim, sizes_of, with_fixed_size
+from ingot_compiler.frontend.families.attention.attention_heads import (
+    Masks,
+    Softmax,
+    additive,
+    attend,
+    merge_heads,
+    split_heads,
+)
+from ingot_compiler.frontend.families.attention.cache_lengths import CacheLengths, cache_lengths
+from ingot_compiler.frontend.families.attention.quantised_cache import QuantisedCache
+from ingot_compiler.frontend.families.attention.whole_cache import WholeCache
+from ingot_compiler.frontend.families.attention.window_cache import WindowCache
+from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import rotated
-from ingot_compiler.frontend.quantised_cache import QuantisedCache
-from ingot_compiler.frontend.whole_cache import WholeCache
-from ingot_compiler.frontend.window_cache import WindowCache
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ranges import maximum
+from ingot_compiler.ir.sizes.ranges import maximum
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     broadcast_to,
     cast,
     concat,
@@ -20,10 +20,10 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     wide_float,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.control import build_loop
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import require_dim, sizes_from
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.control import build_loop
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import require_dim, sizes_from
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.message import message
 

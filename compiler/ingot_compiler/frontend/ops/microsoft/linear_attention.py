@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, reshape
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
-from ingot_compiler.frontend.state_matrices import Heads, linear_attention
+from ingot_compiler.frontend.build.compose import broadcast_to, cast, reshape
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
+from ingot_compiler.frontend.families.attention.state_matrices import Heads, linear_attention
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 

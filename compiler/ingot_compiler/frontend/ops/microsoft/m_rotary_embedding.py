@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
 from ingot_compiler.frontend.ops.microsoft.rotary_embedding import turned
 from ingot_compiler.ir.op_type_error import OpTypeError
 

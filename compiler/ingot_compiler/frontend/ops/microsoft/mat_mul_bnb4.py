@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
@@ -22,9 +22,9 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_from, with_size
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_from, with_size
 from ingot_compiler.ir.op_type_error import require
 
 _FP4_POSITIVE = (0.0, 0.005208333333, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25)

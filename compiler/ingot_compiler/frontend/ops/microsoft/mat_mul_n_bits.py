@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.block_weights import is_stored, multiply
-from ingot_compiler.frontend.compose import cast, reshape, slice_axis, transpose
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.nibbles import spread
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_from, with_size
+from ingot_compiler.frontend.build.compose import cast, reshape, slice_axis, transpose
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_from, with_size
+from ingot_compiler.frontend.families.weights.block_weights import is_stored, multiply
+from ingot_compiler.frontend.families.weights.nibbles import spread
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
 from ingot_runtime.lazy_dataclass import dataclass

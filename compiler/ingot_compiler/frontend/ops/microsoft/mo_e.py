@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import transpose
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.experts import (
+from ingot_compiler.frontend.build.compose import transpose
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
+from ingot_compiler.frontend.families.tensors.experts import (
     Gate,
     Product,
     activation_of,
@@ -22,8 +24,6 @@ from ingot_compiler.frontend.experts import (
     route,
     with_bias,
 )
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
 
 _FIRST, _LAST, _SECOND, _END = 2, 4, 6, 8
 

@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.attention_heads import (
+from ingot_compiler.frontend.build.compose import (
+    concat,
+    range_mask,
+    reshape,
+    size_scalar,
+    slice_axis,
+)
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import with_size
+from ingot_compiler.frontend.families.attention.attention_heads import (
     Masks,
     Softmax,
     additive,
@@ -19,18 +29,8 @@ from ingot_compiler.frontend.attention_heads import (
     merge_heads,
     split_heads,
 )
-from ingot_compiler.frontend.compose import (
-    concat,
-    range_mask,
-    reshape,
-    size_scalar,
-    slice_axis,
-)
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ABSENT
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import with_size
-from ingot_compiler.frontend.padding_masks import padding_mask
+from ingot_compiler.frontend.families.attention.padding_masks import padding_mask
+from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import full, slice_axis
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import full, slice_axis
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.ranges import maximum, minimum
+from ingot_compiler.ir.sizes.ranges import maximum, minimum
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.q_linear import floats
 from ingot_compiler.frontend.ops.microsoft.attention import OP as ATTENTION
-from ingot_compiler.frontend.q_linear import floats
 
 
 def _translate(context: OpContext) -> Sequence[int]:

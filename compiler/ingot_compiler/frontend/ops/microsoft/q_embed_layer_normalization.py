@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.q_linear import floats
 from ingot_compiler.frontend.ops.microsoft.embed_layer_normalization import OP as EMBED
-from ingot_compiler.frontend.q_linear import floats
 
 _QUANTISED = range(2, 7)  # tables of words, positions, segments; scale, shift
 _SCALES, _ZEROS = 6, 11  # how far behind each its scale and zero point are

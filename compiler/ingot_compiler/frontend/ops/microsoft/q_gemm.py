@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, reshape, scaled, transpose
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.q_linear import dequantised, floats, quantised
+from ingot_compiler.frontend.build.compose import cast, reshape, scaled, transpose
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.q_linear import dequantised, floats, quantised
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops.average_pool import OP as AVERAGE_POOL
 from ingot_compiler.frontend.ops.microsoft.q_linear_global_average_pool import pooled
 

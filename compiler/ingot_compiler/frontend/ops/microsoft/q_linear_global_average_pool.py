@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.compose import transpose
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import transpose
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.q_linear import dequantised, quantised
 from ingot_compiler.frontend.ops.global_average_pool import OP as GLOBAL_AVERAGE_POOL
-from ingot_compiler.frontend.q_linear import dequantised, quantised
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 

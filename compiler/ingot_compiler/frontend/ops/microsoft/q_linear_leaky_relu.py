@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.weights.q_linear import dequantised, quantised
 from ingot_compiler.frontend.ops.leaky_relu import OP as LEAKY_RELU
-from ingot_compiler.frontend.q_linear import dequantised, quantised
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.block_weights import is_stored
-from ingot_compiler.frontend.column_weights import block_of_column
-from ingot_compiler.frontend.compose import broadcast_to, cast, reshape, slice_axis
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.experts import (
+from ingot_compiler.frontend.build.compose import broadcast_to, cast, reshape, slice_axis
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import known_sizes, with_size
+from ingot_compiler.frontend.families.tensors.experts import (
     Gate,
     Product,
     activation_of,
@@ -28,9 +28,9 @@ from ingot_compiler.frontend.experts import (
     route,
     with_bias,
 )
-from ingot_compiler.frontend.nibbles import spread
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import known_sizes, with_size
+from ingot_compiler.frontend.families.weights.block_weights import is_stored
+from ingot_compiler.frontend.families.weights.column_weights import block_of_column
+from ingot_compiler.frontend.families.weights.nibbles import spread
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
 from ingot_runtime.lazy_dataclass import dataclass

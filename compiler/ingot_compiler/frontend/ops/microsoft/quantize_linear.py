@@ -6,7 +6,7 @@ In: a float tensor, a scale, perhaps a zero point. Out: integers. Not done here:
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.ops.quantize_linear import OP as QUANTIZE_LINEAR
 
 OP = OnnxOp(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import binary_scalar, cast, reduce
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.imported import ABSENT
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import binary_scalar, cast, reduce
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.model.imported import ABSENT
 
 
 def simplified(context: OpContext, x: int, scale: int, *, wants_inverse: bool) -> tuple[int, int]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ABSENT
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.frontend.ops.microsoft.simplified_layer_normalization import simplified
 from ingot_compiler.frontend.ops.microsoft.skip_layer_normalization import skipped
 

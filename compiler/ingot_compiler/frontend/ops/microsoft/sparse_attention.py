@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.attention_heads import additive
-from ingot_compiler.frontend.cache_lengths import cache_lengths
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
@@ -27,13 +25,15 @@ from ingot_compiler.frontend.compose import (
     transpose,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_of
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_of
+from ingot_compiler.frontend.families.attention.attention_heads import additive
+from ingot_compiler.frontend.families.attention.cache_lengths import cache_lengths
 from ingot_compiler.frontend.ops.microsoft.group_query_attention import OP as GROUPED
 from ingot_compiler.ir.dims import Dim, dim_floordiv
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.ranges import maximum
+from ingot_compiler.ir.sizes.ranges import maximum
 
 
 def _translate(context: OpContext) -> Sequence[int]:

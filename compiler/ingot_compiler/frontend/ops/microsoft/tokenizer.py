@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     broadcast_to,
     cast,
@@ -19,11 +19,12 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     unsqueeze,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.sequences import add_value
-from ingot_compiler.frontend.strings.automaton import PatternError, is_one_character
-from ingot_compiler.frontend.strings.characters import (
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.sequences import add_value
+from ingot_compiler.frontend.build.values import Strings
+from ingot_compiler.frontend.families.strings.automaton import PatternError, is_one_character
+from ingot_compiler.frontend.families.strings.characters import (
     ends_of,
     lengths_of,
     longest,
@@ -31,9 +32,16 @@ from ingot_compiler.frontend.strings.characters import (
     shape_of_strings,
     spans_of,
 )
-from ingot_compiler.frontend.strings.pattern_search import SearchTable, find_matches, search_table
-from ingot_compiler.frontend.strings.pool import joined_strings, strings_of, written_strings
-from ingot_compiler.frontend.values import Strings
+from ingot_compiler.frontend.families.strings.pattern_search import (
+    SearchTable,
+    find_matches,
+    search_table,
+)
+from ingot_compiler.frontend.families.strings.pool import (
+    joined_strings,
+    strings_of,
+    written_strings,
+)
 from ingot_compiler.ir.op_type_error import require
 
 _MARKS = ("\x02", "\x03")  # before the first and behind the last token, where ``mark`` is set

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.as_onnx import as_onnx
-from ingot_compiler.frontend.compose import binary_scalar, iota, reshape, transpose
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.operand_sizes import sizes_from
+from ingot_compiler.frontend.build.as_onnx import as_onnx
+from ingot_compiler.frontend.build.compose import binary_scalar, iota, reshape, transpose
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.operand_sizes import sizes_from
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.op_type_error import require
 

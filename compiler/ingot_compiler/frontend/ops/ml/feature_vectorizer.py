@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, concat, slice_axis, unsqueeze
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.ml_scores import numbers_of
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import cast, concat, slice_axis, unsqueeze
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_scores import numbers_of
 from ingot_compiler.ir.dims import dim_add, dim_mul
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.ranges import minimum
+from ingot_compiler.ir.sizes.ranges import minimum
 
 
 def _translate(context: OpContext) -> Sequence[int]:

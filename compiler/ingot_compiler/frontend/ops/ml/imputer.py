@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.ml_scores import numbers_of, vector_of
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_scores import numbers_of, vector_of
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import FLOATS
 

@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     as_vector,
     broadcast_to,
     cast,
     reshape,
 )
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.imported import ImportedAttribute
-from ingot_compiler.frontend.ml_scores import vector_of
-from ingot_compiler.frontend.onnx_node import RegionBody
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.perfect_hash import slots_among
-from ingot_compiler.frontend.selection import sort_keys
-from ingot_compiler.frontend.strings.labels import labelled
-from ingot_compiler.frontend.strings.lookup import places_among
-from ingot_compiler.frontend.strings.pool import strings_of, written
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_scores import vector_of
+from ingot_compiler.frontend.families.strings.labels import labelled
+from ingot_compiler.frontend.families.strings.lookup import places_among
+from ingot_compiler.frontend.families.strings.perfect_hash import slots_among
+from ingot_compiler.frontend.families.strings.pool import strings_of, written
+from ingot_compiler.frontend.families.tensors.selection import sort_keys
+from ingot_compiler.frontend.model.imported import ImportedAttribute
+from ingot_compiler.frontend.model.onnx_node import RegionBody
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import FLOATS, DType

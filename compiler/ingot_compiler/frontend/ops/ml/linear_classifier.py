@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, concat, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.ml_linear import coefficient_rows, linear_scores
-from ingot_compiler.frontend.ml_scores import (
+from ingot_compiler.frontend.build.compose import cast, concat, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_linear import coefficient_rows, linear_scores
+from ingot_compiler.frontend.families.ml.ml_scores import (
     class_labels,
     label_of,
     transform_name,
     transformed,
 )
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.labels import with_text_labels
+from ingot_compiler.frontend.families.strings.labels import with_text_labels
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, reduce, unsqueeze
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked
-from ingot_compiler.frontend.ml_scores import numbers_of
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.lookup import places_among
-from ingot_compiler.frontend.strings.pool import strings_of
+from ingot_compiler.frontend.build.compose import cast, reduce, unsqueeze
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.index_checks import checked
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_scores import numbers_of
+from ingot_compiler.frontend.families.strings.lookup import places_among
+from ingot_compiler.frontend.families.strings.pool import strings_of
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 
 

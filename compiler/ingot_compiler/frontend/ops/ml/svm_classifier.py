@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, combinations
 
-from ingot_compiler.frontend.compose import (
+from ingot_compiler.frontend.build.compose import (
     binary_scalar,
     cast,
     concat,
@@ -19,11 +19,12 @@ from ingot_compiler.frontend.compose import (
     slice_axis,
     transpose,
 )
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.ml_kernels import kernel_matrix
-from ingot_compiler.frontend.ml_linear import features, needed_vector
-from ingot_compiler.frontend.ml_probabilities import class_probabilities
-from ingot_compiler.frontend.ml_scores import (
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_kernels import kernel_matrix
+from ingot_compiler.frontend.families.ml.ml_linear import features, needed_vector
+from ingot_compiler.frontend.families.ml.ml_probabilities import class_probabilities
+from ingot_compiler.frontend.families.ml.ml_scores import (
     class_labels,
     column,
     label_above,
@@ -34,8 +35,7 @@ from ingot_compiler.frontend.ml_scores import (
     two_columns,
     vector_of,
 )
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.labels import with_text_labels
+from ingot_compiler.frontend.families.strings.labels import with_text_labels
 from ingot_compiler.ir.op_type_error import require
 
 _CLASSES_MAX = 32

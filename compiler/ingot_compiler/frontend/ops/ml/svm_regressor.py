@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, element, reshape
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.ml_kernels import kernel_matrix
-from ingot_compiler.frontend.ml_linear import features, needed_vector
-from ingot_compiler.frontend.ml_scores import transform_name, transformed
-from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.build.compose import cast, element, reshape
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_kernels import kernel_matrix
+from ingot_compiler.frontend.families.ml.ml_linear import features, needed_vector
+from ingot_compiler.frontend.families.ml.ml_scores import transform_name, transformed
 from ingot_compiler.ir.op_type_error import require
 
 

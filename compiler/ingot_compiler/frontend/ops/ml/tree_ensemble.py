@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.ml_scores import transform_name, transformed
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.tree_sums import leaf_sums
+from ingot_compiler.frontend.build.compose import cast
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_scores import transform_name, transformed
+from ingot_compiler.frontend.families.ml.tree_sums import leaf_sums
 from ingot_compiler.ir.op_type_error import require
 
 _FUNCTIONS = ("AVERAGE", "SUM", "MIN", "MAX")

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, element
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.ml_scores import (
+from ingot_compiler.frontend.build.compose import cast, element
+from ingot_compiler.frontend.build.context import OpContext, Unsupported
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.ml.ml_scores import (
     class_labels,
     column,
     label_above,
@@ -22,9 +23,8 @@ from ingot_compiler.frontend.ml_scores import (
     transformed,
     two_columns,
 )
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.strings.labels import with_text_labels
-from ingot_compiler.frontend.tree_sums import base_values, based, leaf_sums, tree_number
+from ingot_compiler.frontend.families.ml.tree_sums import base_values, based, leaf_sums, tree_number
+from ingot_compiler.frontend.families.strings.labels import with_text_labels
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import scaled
-from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.optimizer_steps import regularized, step_each
+from ingot_compiler.frontend.build.compose import scaled
+from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.onnx_op import OnnxOp
+from ingot_compiler.frontend.families.training.optimizer_steps import regularized, step_each
 
 
 def _step(context: OpContext, rate: int, count: int, values: Sequence[int]) -> Sequence[int]:

@@ -1,0 +1,41 @@
+"""What ``ingot reproduce`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
+(``tools.cli.reproduce``)."""
+
+from ingot_build_rules.tools.cli.shell.options import (
+    BUNDLE,
+    CACHE,
+    JOBS,
+    JSON,
+    PLUGIN,
+    Example,
+    Option,
+)
+
+ARGUMENTS = (BUNDLE,)
+OPTIONS = (
+    Option(
+        "--source",
+        "the project's folder, with the model in it or below, or the model's file",
+        "DIR",
+        "file",
+        required=True,
+    ),
+    Option(
+        "--lock",
+        "the lock file (default: NAME.lock.json beside the bundle, if it is there)",
+        "FILE",
+        "json",
+    ),
+    Option("--cached", "take results from the cache and leave them there; this proves less"),
+    PLUGIN,
+    JOBS,
+    Option("-q --quiet", "no progress"),
+    *CACHE,
+    JSON,
+)
+EXAMPLES = (
+    Example(
+        "ingot reproduce dist/model.ingot --source .",
+        "make it again without the cache, compare all bytes",
+    ),
+)

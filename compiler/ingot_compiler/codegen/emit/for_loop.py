@@ -1,0 +1,95 @@
+"""Loops of a program: serial, unrolled, over vectors.
+
+In: a ``For`` and the context. Out: instructions. Not done here: loops with a result (``reduce``),
+the lanes of wide vectors (``loop_lanes``).
+
+A vector loop runs whole vectors, wider ones first where all elements are narrow, then one masked
+vector for the rest; downwards, all of this in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ingot_compiler.codegen.emit.context import EmitContext
+from ingot_compiler.codegen.emit.control import for_each, if_below, multiple_below
+from ingot_compiler.codegen.emit.extent import (
+    integer_extent,
+    loop_extent,
+    refuse_nested_lanes,
+)
+from ingot_compiler.codegen.emit.lanes import iterations_left, mask_of, tail_mask
+from ingot_compiler.codegen.emit.loop_lanes import wide_lanes
+from ingot_compiler.codegen.emit.operands import ZERO, i64
+from ingot_compiler.codegen.emit.statement import emit_statements
+from ingot_compiler.codegen.llvm_value import LlvmValue
+from ingot_compiler.lowering.loops.program import For
+
+
+def emit_for(context: EmitContext, statement: For) -> None:
+    """Write the loop and, in it, its body."""
+    if statement.kind == "unroll":
+        loop = f"unrolled loop {statement.variable}"
+        for number in range(integer_extent(context, statement.extent, loop)):
+            _emit_round(context, statement, number)
+        return
+    extent = loop_extent(context, statement.extent)
+    if statement.kind == "serial":
+        w = context.writer
+        for_each(w, ZERO, extent, 1, lambda index: _emit_round(context, statement, index))
+    else:
+        refuse_nested_lanes(context, statement.variable)
+        _over_vectors(context, statement, extent)
+
+
+def _emit_round(context: EmitContext, statement: For, index: LlvmValue | int) -> None:
+    with context.scope():
+        context.bind({statement.variable: index})
+        emit_statements(context, statement.body)
+
+
+def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> None:
+    """Run whole vectors and the masked rest, if there is one."""
+    w, lanes = context.writer, context.lanes
+    wide = wide_lanes(context, statement.variable, extent, statement.body)
+    whole = multiple_below(w, extent, lanes)
+    done = multiple_below(w, extent, wide) if wide > lanes else ZERO
+    is_down = statement.kind == "vector_down"
+
+    def vectors(start: LlvmValue, end: LlvmValue, step: int) -> None:
+        def turn(index: LlvmValue) -> None:
+            first = w.sub(w.add(start, w.sub(end, i64(step))), index) if is_down else index
+            _emit_vector(context, statement, first, step)
+
+        for_each(w, start, end, step, turn)
+
+    def rest() -> None:
+        ends = whole.integer, extent.integer
+        if ends[0] is not None and ends[1] is not None:
+            mask = tail_mask(w, whole, extent, lanes)
+            _emit_vector(context, statement, whole, lanes, mask, count=ends[1] - ends[0])
+            return
+        left = iterations_left(w, whole, extent)
+        _emit_vector(context, statement, whole, lanes, mask_of(w, range(lanes), left), left=left)
+
+    parts: tuple[Callable[[], None], ...] = (
+        lambda: vectors(ZERO, done, wide),
+        lambda: vectors(done, whole, lanes),
+        lambda: if_below(w, whole, extent, rest),
+    )
+    for part in parts[::-1] if is_down else parts:
+        part()
+
+
+def _emit_vector(
+    context: EmitContext,
+    statement: For,
+    first: LlvmValue,
+    lanes: int,
+    mask: LlvmValue | None = None,
+    count: int | None = None,
+    left: LlvmValue | None = None,
+) -> None:
+    with context.scope():
+        context.vectorize(statement.variable, first, mask, lanes=lanes, count=count, left=left)
+        emit_statements(context, statement.body)

@@ -1,0 +1,75 @@
+"""Which algorithm computes a product: the first of a list that offers a method.
+
+In: facts, wishes, a target. Out: a ``Method``. Not done here: what an algorithm serves (its own file).
+
+To add one, write a file beside this one and a line in ``ALGORITHMS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ingot_compiler.kernels.products.algorithm import Algorithm, ProductFacts, Wishes
+from ingot_compiler.kernels.products.conv import CONV, CONV_BF16, CONV_PARTS, CONV_STRASSEN
+from ingot_compiler.kernels.products.conv_few_channels import CONV_FEW_CHANNELS
+from ingot_compiler.kernels.products.conv_rows import CONV_ROWS
+from ingot_compiler.kernels.products.depthwise import DEPTHWISE
+from ingot_compiler.kernels.products.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.kernels.products.grouped_matmul import GROUPED_MATMUL
+from ingot_compiler.kernels.products.grouped_matmul_blocks import GROUPED_MATMUL_BLOCKS
+from ingot_compiler.kernels.products.matmul import (
+    MATMUL,
+    MATMUL_BF16,
+    MATMUL_PARTS,
+    MATMUL_STRASSEN,
+)
+from ingot_compiler.kernels.products.matmul_blocks import MATMUL_BLOCKS
+from ingot_compiler.kernels.products.tuned import DIRECT, STRASSEN
+from ingot_compiler.kernels.products.winograd import BY_WINOGRAD
+from ingot_compiler.kernels.products.winograd_cost import no_method_error
+from ingot_compiler.lowering.groups.method import Method
+from ingot_compiler.lowering.kernel_target import KernelTarget
+
+ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
+    "conv": (
+        CONV_BF16,
+        CONV_ROWS,
+        BY_WINOGRAD,
+        DEPTHWISE_PLANE,
+        DEPTHWISE,
+        CONV_FEW_CHANNELS,
+        CONV_PARTS,
+        CONV_STRASSEN,
+        CONV,
+    ),
+    "grouped_matmul": (GROUPED_MATMUL,),
+    "grouped_matmul_blocks": (GROUPED_MATMUL_BLOCKS,),
+    "matmul": (MATMUL_BF16, MATMUL_PARTS, MATMUL_STRASSEN, MATMUL),
+    "matmul_blocks": (MATMUL_BLOCKS,),
+    "matmul_integer": (MATMUL,),
+}
+"""By op, the most wanted first; the last one serves always."""
+PRODUCT_KINDS = {
+    kind.name: kind
+    for each in ALGORITHMS.values()
+    for algorithm in each
+    for kind in algorithm.kinds
+}
+
+
+def choose_product(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    """The method of a product; None: it depends on how the first factor lies, which the caller lays
+    out as ``facts.image``, and asks again.
+
+    Raises:
+        UserError: somebody names a method for it that it cannot run by.
+    """
+    for algorithm in ALGORITHMS[facts.node.op]:
+        if algorithm.reads_layout and facts.image is None:
+            return None
+        method = algorithm.offer(facts, wishes, target)
+        if method is not None:
+            if wishes.of_layer == STRASSEN != method.kind:
+                raise no_method_error(facts.node, STRASSEN, [DIRECT])
+            return method
+    raise AssertionError(facts.node.op)

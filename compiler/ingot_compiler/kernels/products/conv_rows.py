@@ -1,0 +1,115 @@
+"""Convolutions of a row-major image into few channels, row-major: rows of pixels in lanes.
+
+In: a group anchored by ``conv`` of one group, whose steps along the last axis are 1; zeros around
+the image where it has pads; weights [O, kernel.., C]. Out: its loop program. Not done here: images
+whose channels lie together (``conv``), which convolutions run so (``choose_kind``).
+
+Each row of the image is a product: weights by pixels. In lanes of channels a result of few of them
+leaves most lanes empty, and the image is turned before.
+"""
+
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, substitute, symbol
+from ingot_compiler.ir.types import DType
+from ingot_compiler.kernels.anchored_group import AnchoredGroup
+from ingot_compiler.kernels.products.algorithm import Algorithm, ProductFacts, Wishes
+from ingot_compiler.kernels.products.contraction import PitchedRows, Product, contraction_program
+from ingot_compiler.kernels.products.convolution import ConvShape
+from ingot_compiler.kernels.products.depthwise import is_depthwise
+from ingot_compiler.kernels.products.winograd import offer_winograd
+from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.method import Method
+from ingot_compiler.lowering.groups.views import flat_offset
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.loops.program import LoopProgram
+
+_WIDE: tuple[DType, ...] = ("f32", "f64")
+_TILES_SPEED = 1.5  # of Winograd's algorithm, transforms included
+# Cycles: of a vector's multiply-adds where channels are in lanes, where pixels are and one channel
+# or several share each load; of an element that is copied, or turned.
+_IN_CHANNELS, _IN_PIXELS, _SHARED, _COPIED, _TURNED = 0.55, 1.0, 0.7, 0.2, 1.6
+_NEAR_TAPS = 4  # elements apart: of taps further apart, many lie outside of the image
+# More channels of more products are a product whose second factor should be packed.
+_ROWS_CHANNELS_MAX, _ROWS_PRODUCTS_MAX = 32, 64
+
+
+def lower_conv_rows(group: Group, target: KernelTarget) -> LoopProgram:
+    """The weights are A, the image is B, in place."""
+    anchored = AnchoredGroup(group)
+    x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
+    conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
+    taps, depth, tap_offset = conv.reduction(x)
+    last = len(shape) - 1
+    outer = (shape[0], *shape[2:-1])
+    row = flat_offset(symbol("g"), outer, conv.pixel_strides(x)[:-1])
+    position: Dim = symbol("k")
+    inner = depth
+    for name, extent in reversed(taps):
+        position = position + dim_mul(symbol(name), inner)
+        inner = dim_mul(inner, extent)
+    product = Product(
+        outer=dim_product(outer),
+        rows=shape[1],
+        columns=shape[-1],
+        taps=taps,
+        depth=depth,
+        a_index=w.view.offset + dim_mul(symbol("row"), inner) + position,
+        b=PitchedRows(conv.origin(x) + row + substitute(tap_offset, {"k": 0}), x.view.strides[1]),
+        axes=((0, *range(2, last)), (1,), (last,)),
+        factors=(1, 0),
+    )
+    return contraction_program(anchored, target, product)
+
+
+def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
+    """Few channels of a row-major image, unless Winograd's algorithm is asked for and possible."""
+    is_asked_for = wishes.of_layer or wishes.of_all
+    by_tiles = offer_winograd(facts, wishes, target)
+    if is_depthwise(facts) or (by_tiles and is_asked_for):
+        return None
+    gains = _gains_rows(facts, target, is_by_tiles=by_tiles is not None)
+    return Method(_NAME, weight_shape=facts.weights.shape) if gains else None
+
+
+def _gains_rows(facts: ProductFacts, target: KernelTarget, *, is_by_tiles: bool) -> bool:
+    """Whether pixels in lanes are faster: row-major the image need not be turned, nor the result.
+    Channels and kernel decide, and no open size, so that sums have one order."""
+    (to, channels, *kernel), width = facts.weights.shape, facts.result.shape[-1]
+    products = dim_product((channels, *kernel))
+    if not _may_have_rows(facts, target) or (
+        isinstance(width, int) and width < target.f32_lanes // 2
+    ):
+        return False
+    if not isinstance(to, int) or not isinstance(channels, int) or not isinstance(products, int):
+        return False
+    if to > _ROWS_CHANNELS_MAX and products > _ROWS_PRODUCTS_MAX:
+        return False
+    half = target.f32_lanes // 2
+    speed = _TILES_SPEED if is_by_tiles else 1.0
+    in_channels = _IN_CHANNELS / speed * products * -(-to // half) * half / target.f32_lanes
+    in_channels += _TURNED * (channels + to)
+    in_pixels = (_IN_PIXELS if to == 1 else _SHARED) * products * to / target.f32_lanes
+    if any(pad != 0 for pad in (*facts.node.dims("pads_before"), *facts.node.dims("pads_after"))):
+        in_pixels += _COPIED * channels
+    return in_pixels < in_channels
+
+
+def _may_have_rows(facts: ProductFacts, target: KernelTarget) -> bool:
+    """Whether rows of pixels lie together in a row-major image, and in a result that may be so."""
+    node, view, channels = facts.node, facts.x_view, facts.weights.shape[1]
+    if view is None or view.strides[-1] != 1 or (channels != 1 and view.strides[1] == 1):
+        return False
+    is_kept = facts.becomes_output or facts.weights.shape[0] == 1
+    are_near = max(node.ints("dilations"), default=1) <= _NEAR_TAPS
+    is_plain = are_near and facts.x.dtype in _WIDE and facts.has_constant_weights
+    return (
+        is_kept
+        and is_plain
+        and target.team_units == 1
+        and node.integer("groups") == 1
+        and node.ints("strides")[-1] == 1
+    )
+
+
+_NAME = "conv_rows"
+CONV_ROWS = Algorithm((Kind(_NAME, one_kernel(lower_conv_rows), ResultLayout.ROW_MAJOR),), _offer)

@@ -1,0 +1,55 @@
+"""What a step of a product of matrices asks of the processor: loads beside multiply-adds.
+
+Where two multiply-adds and two loads begin in one cycle, as in most cores with AVX-512, a step with
+more loads than multiply-adds waits for them.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.harness.lowering_harness import Builder, compile_graph, f32, normal
+
+from ingot_compiler.codegen.emit.kernel import kernel_module
+from ingot_compiler.codegen.llvm_text import llvm_text
+from ingot_compiler.lowering.groups.fused import launches_of
+from ingot_compiler.targets.target import parse_target
+
+STEP_MIN = 16  # multiply-adds of a block: ends of rows and columns have fewer
+SIZES = [
+    (128, 768),
+    (197, 768),
+    (784, 512),
+    (196, 1024),
+    (40, 3072),
+    (3136, 64),
+]
+
+
+def steps_of(text: str) -> list[tuple[int, int]]:
+    """(multiply-adds, loads) of each block of instructions that multiplies much."""
+    blocks = re.split(r"(?m)^\S+:.*$", text)
+    counted = ((len(re.findall(r"@llvm\.fma\.", block)), block) for block in blocks)
+    return [
+        (count, len(re.findall(r"= load ", block))) for count, block in counted if count >= STEP_MIN
+    ]
+
+
+@pytest.mark.parametrize(("rows", "depth"), SIZES, ids=str)
+def test_no_step_has_more_loads_than_multiply_adds(rows: int, depth: int) -> None:
+    """Direct products and those by Strassen's algorithm, by tiles of whole rows."""
+    builder = Builder([f32(rows, depth)])
+    result = builder.op("matmul", 0, builder.constant(normal(1, depth, 768)))
+    compiled = compile_graph(builder.finish([result]), parse_target("x86-64-v4"))
+    assert {launch.group.kind for launch in launches_of(compiled.fused)} & {
+        "matmul",
+        "matmul_strassen",
+    }
+    steps = [
+        step
+        for program in compiled.programs
+        for step in steps_of(llvm_text(kernel_module(program, compiled.target)))
+    ]
+    assert steps
+    assert all(loads <= multiply_adds for multiply_adds, loads in steps), steps
