@@ -2,7 +2,7 @@
 
 In: this tree, which need not be installed. Out: files below ``share`` of the environment that the
 wheel is installed into, where ``man`` and shells look for them. Not done here: their texts
-(``tools.cli.shell.manual_page``, ``tools.cli.completion``).
+(``cli.shell.manual_page``, ``cli.completion``).
 """
 
 import os

@@ -1,6 +1,6 @@
 """Engines that are timed in turns.
 
-In: processes of ``tools.view.peer``. Out: medians. Not done here: starting them, what is compared.
+In: processes of ``view.peer``. Out: medians. Not done here: starting them, what is compared.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ MODULES = (
 )
 CASES: dict[str, ContribCase] = {case.name: case for module in MODULES for case in module.CASES}
 
-# unit/test_block_weights.py, unit/test_tokenizer.py
+# unit/frontend/test_block_weights.py, unit/frontend/test_tokenizer.py
 ELSEWHERE = {"GatherBlockQuantized", "MatMulNBits", "Tokenizer"}
 
 

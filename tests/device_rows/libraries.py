@@ -5,6 +5,13 @@ In: nothing. Out: ``TITLE``, ``ROWS``. Not done here: the page (``page``).
 
 from tests.device_rows.row import Row
 
+_CONTROL_FLOW = "tests/unit/ir/test_control_flow.py"
+_STAGE_TEXTS = "tests/unit/lowering/test_stage_texts.py"
+_PLUGINS = "tests/unit/making/test_plugins.py"
+_RUNTIME_DEVICES = "tests/unit/runtime/test_runtime_devices.py"
+_RUNTIME_SESSION = "tests/unit/runtime/test_runtime_session.py"
+_AOT_MAIN = "tests/unit/tools/test_aot_main.py"
+
 TITLE = "Main, pools, libraries and archives"
 _LIBRARY = "tests/unit/tools/test_library_export.py"
 _PLANNERS = "tests/unit/lowering/test_memory_planners.py"
@@ -14,7 +21,7 @@ ROWS = (
     Row(
         "80",
         "what `main` calls, with which buffers: single calls, constants, chains, several outputs, values that share memory",
-        ("tests/unit/tools/test_aot_main.py::test_shape_of_main",),
+        (f"{_AOT_MAIN}::test_shape_of_main",),
         decision=40,
     ),
     Row(
@@ -54,8 +61,8 @@ ROWS = (
         "85",
         "a value lives from its first use to its last, over whole loops, under all of its names",
         (
-            "tests/unit/lowering/test_stage_texts.py::test_a_plan_is_compared_with_the_graph_that_it_is_for",
-            "tests/unit/ir/test_control_flow.py::test_a_loop_means_what_numpy_does",
+            f"{_STAGE_TEXTS}::test_a_plan_is_compared_with_the_graph_that_it_is_for",
+            f"{_CONTROL_FLOW}::test_a_loop_means_what_numpy_does",
             f"{_LIBRARY}::test_loops_and_types",
         ),
     ),
@@ -121,7 +128,7 @@ ROWS = (
         (
             f"{_LIBRARY}::test_header_names_and_sizes",
             f"{_LIBRARY}::test_bad_calls_are_refused",
-            "tests/unit/runtime/test_runtime_session.py::test_wrong_inputs",
+            f"{_RUNTIME_SESSION}::test_wrong_inputs",
         ),
     ),
     Row(
@@ -149,14 +156,14 @@ ROWS = (
         "one file with the code of all devices; what has no loader here is refused by name",
         (
             "tests/hostile/test_forged_devices.py::test_plans_that_lie",
-            "tests/unit/runtime/test_runtime_devices.py::test_devices_that_are_not_installed",
+            f"{_RUNTIME_DEVICES}::test_devices_that_are_not_installed",
         ),
         decision=40,
     ),
     Row(
         "97",
         "code that calls functions of the user's for a device",
-        ("tests/unit/making/test_plugins.py::test_code_and_loops_of_its_own",),
+        (f"{_PLUGINS}::test_code_and_loops_of_its_own",),
         decision=40,
     ),
 )

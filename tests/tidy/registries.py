@@ -79,11 +79,11 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
     Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "turns")),
-    Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/kernels/kinds/__init__.py"),
+    Registry("compiler/ingot_compiler/kernels/kinds", "compiler/ingot_compiler/kernels/kinds/__init__.py"),
     Registry(
-        "compiler/ingot_compiler/backends/host/products",
+        "compiler/ingot_compiler/kernels/products",
         "compiler/ingot_compiler/kernels/products/choose.py",
-        ("algorithm", "dense_values", "facts", "parts", "rounded", "strassen", "taps_inside", "tuned", "winograd_cost"),
+        ("algorithm", "block_digits", "contraction", "convolution", "dense_values", "facts", "float_parts", "parts", "product_of_parts", "product_share", "rounded", "rows_by_group", "strassen", "taps_inside", "tuned", "winograd_cost"),
     ),
     Registry(
         "compiler/ingot_compiler/memory/planners",
@@ -91,9 +91,9 @@ REGISTRIES = (
         ("buffers", "check", "placing", "smallest_plan"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("alike_channels", "hold_rows", "hold_state", "hold_whole", "match", "quantised_values", "rewrite", "rows_of_scatter", "transpose_by_taps", "transposed_axis", "zero_points")),
-    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
+    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "host_target", "target")),
     Registry(
-        "compiler/ingot_compiler/backends/host/emit/math",
+        "compiler/ingot_compiler/codegen/emit/math",
         "compiler/ingot_compiler/codegen/emit/math/__init__.py",
         ("emitter", "quarter_turns", "table"),
     ),
@@ -103,12 +103,9 @@ REGISTRIES = (
         ("executor", "garbage", "jobserver", "pool", "wire", "worker", "worker_process"),
     ),
     Registry(
-        "build_rules/ingot_build_rules/rules",
+        "build_rules/ingot_build_rules/making/rules",
         "build_rules/ingot_build_rules/making/rules/registry.py",
-        (
-            "artifact_types", "compile_options", "constant_batches", "custom_ops", "default_input", "export_rows", "interface", "keep_lowered", "kernel_object", "lowered", "main_object", "model_file", "op_option", "option_rows", "packed_constant", "tuning_option",
-            "variant",
-        ),
+        ("variant",),
     ),
 )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """The devices of one compilation, and what a device that is only partly decided means among them.
 
 In: the targets of the host, the declared devices, the default one. Out: ``Configuration``, which
-interns devices. Not done here: reading what a user says (``making.options.configure`` of the build
+interns devices. Not done here: reading what a user says (``options.configure`` of the build
 rules), which value goes where (``place``), physical devices (the loader binds them).
 """
 

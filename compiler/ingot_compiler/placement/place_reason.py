@@ -1,7 +1,7 @@
 """Why a value is on its device: one link of the chain that ``ingot why-device`` follows.
 
 In: nothing. Out: ``PlaceReason``, ``REASON_KINDS``. Not done here: deciding (``place``), words for
-people (``making.report.placement_report``).
+people (``report.placement_report``).
 """
 
 from __future__ import annotations

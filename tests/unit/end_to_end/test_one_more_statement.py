@@ -14,7 +14,7 @@ from tests.tidy.source import ROOT
 LOOPS = "compiler/ingot_compiler/lowering/loops/program.py"
 PARTS = "compiler/ingot_compiler/lowering/loops/loop_blocks.py"
 ORACLE = "compiler/ingot_compiler/oracles/interpret_blocks.py"
-EMITTER = "compiler/ingot_compiler/backends/host/emit/kernels/row_sum.py"
+EMITTER = "compiler/ingot_compiler/codegen/emit/blocks/row_sum.py"
 EMITTERS = "compiler/ingot_compiler/codegen/emit/kernel.py"
 COSTS = "build_rules/ingot_build_rules/tools/view/kernel_costs.py"
 TYPES = "build_rules/ingot_build_rules/making/values/artifact_types.py"

@@ -23,9 +23,9 @@ OPENCL = f"{BACKENDS}opencl/"
 CUDA = f"{BACKENDS}cuda/"
 BACK_ENDS = (HOST, NULL, OPENCL, CUDA)
 DRIVER = (
-    "ingot_build_rules/compilation/",
-    "ingot_build_rules/text/",
-    "ingot_build_rules/workspace/",
+    "ingot_build_rules/making/stages/",
+    "ingot_build_rules/tools/text/",
+    "ingot_build_rules/tools/workspace/",
 )
 ENGINE = tuple(
     f"ingot_build_rules/engine/{name}"

@@ -1,6 +1,6 @@
 """Sizes of a cache as users write them: with a unit, or ``none`` for no limit.
 
-In: a text. Out: bytes. Not done here: where the text comes from (``tools.workspace.cache_folder``), other
+In: a text. Out: bytes. Not done here: where the text comes from (``workspace.cache_folder``), other
 sizes (``size_option``).
 """
 

@@ -2,7 +2,7 @@
 
 In: nothing. Out: ``EXPORT_ROWS``, the kinds; ``ExportFields``, whose fields are what may be said,
 and ``FIELD_ROWS``, what the command line and ``ingot.toml`` tell of each. Not done here: writing
-files (``tools.export.export_kinds``, one function a kind).
+files (``export.export_kinds``, one function a kind).
 
 To add a kind, write a row and its writer; to add a field, a field here, and read it. Named tuples,
 since a shell asks for completions whenever a key is pressed.

@@ -1,7 +1,7 @@
 """A file of the user's that defines an op (``--op``), as rules see it.
 
-In: nothing. Out: ``OpOption``. Not done here: reading files (``making.options.op_options``), what is
-in them (``ingot_compiler.frontend.op_files``, ``making.values.custom_ops``).
+In: nothing. Out: ``OpOption``. Not done here: reading files (``options.op_options``), what is
+in them (``ingot_compiler.frontend.op_files``, ``values.custom_ops``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ops that the user defines, as the user names them: ``DOMAIN::NAME=FILE``.
 
 In: pairs of an op and a path. Out: ``OpOption``. Not done here: what is in the files
-(``ingot_compiler.frontend.op_files``, ``making.values.custom_ops``).
+(``ingot_compiler.frontend.op_files``, ``values.custom_ops``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 In: nothing. Out: ``GivenOptions``, whose fields are the options as a user gives them through any
 face; ``Choices``, those of them that mean the same on every machine, whatever files there are;
-``ROWS``. Not done here: reading files and machines (``making.options.options``), what an option does
+``ROWS``. Not done here: reading files and machines (``options.options``), what an option does
 (the stage that reads its field).
 
 To add one, write a field and its keyword here, and read it. Named tuples, since a shell asks for

@@ -1,7 +1,7 @@
 """Pools as the user writes them: ``fast=200kB``, ``slow``.
 
 In: texts, the names of devices. Out: the same with limits in bytes, in order. Not done here:
-planning (``ingot_compiler.memory``), who gives the memory (``tools.export.library_pools``).
+planning (``ingot_compiler.memory``), who gives the memory (``export.library_pools``).
 """
 
 from __future__ import annotations

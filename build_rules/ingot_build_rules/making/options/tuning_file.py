@@ -1,6 +1,6 @@
 """Tuning files: a text that people read and review, an input of a compilation.
 
-In: a path. Out: ``TuningOption``, or a text of one. Not done here: measuring (``tools.view.tune_methods``).
+In: a path. Out: ``TuningOption``, or a text of one. Not done here: measuring (``view.tune_methods``).
 
 A file that does not fit is refused, never used in part: it says which target was measured, and each
 layer that it names must be there and able to run as it says.

@@ -1,7 +1,7 @@
 """What was measured of a model's layers on a machine (``--tuning``), as rules see it.
 
 In: nothing. Out: ``TuningOption``. Not done here: reading and writing files
-(``making.options.tuning_file``), measuring (``tools.view.tune_methods``).
+(``options.tuning_file``), measuring (``view.tune_methods``).
 """
 
 from __future__ import annotations

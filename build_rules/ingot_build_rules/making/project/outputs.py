@@ -1,7 +1,7 @@
 """Two bundles never write one file, and none writes over a file that the project reads.
 
 In: a project. Out: problems. Not done here: whether the place can be written
-(``making.stages.output_file``).
+(``stages.output_file``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 ``ingot why-device`` tell.
 
 In: a placed graph, names, globs. Out: plain values. Not done here: deciding (``placement``),
-sentences (``tools.view.device_chain``).
+sentences (``view.device_chain``).
 """
 
 from __future__ import annotations

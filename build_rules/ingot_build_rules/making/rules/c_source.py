@@ -1,7 +1,7 @@
 """Rule ``c_source``: a model in C: its kernels, and the function that runs them in order.
 
 In: a fused graph, its kernels as C, where everything lies, shapes of the inputs. Out: ``CSource``.
-Not done here: kernels (``codegen``), the header and the weights (``tools.export.c_source``).
+Not done here: kernels (``codegen``), the header and the weights (``export.c_source``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rule ``compile_library``: one variant of a bundle as a library to link, which needs no libc.
 
 In: C around the variant's code, the bundle, a processor. Out: an object, an archive or a shared
-object. Not done here: writing the C (``tools.export.library_source``), a header
-(``tools.export.library_header``).
+object. Not done here: writing the C (``export.library_source``), a header
+(``export.library_header``).
 
 The bundle is read by its digest, so that neither key nor action carries its weights.
 """

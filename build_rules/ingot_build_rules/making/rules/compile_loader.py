@@ -2,8 +2,8 @@
 opens devices, on the machine's libc.
 
 In: its sources, a processor and a libc. Out: an ELF file: with musl a static one, with glibc one
-that is linked when it starts. Not done here: the sources (``tools.export.loader_sources``), a bundle
-behind it (``tools.export.executable``).
+that is linked when it starts. Not done here: the sources (``export.loader_sources``), a bundle
+behind it (``export.executable``).
 
 The first program for a processor costs half a minute: the compiler makes its libc, too.
 """

@@ -1,7 +1,7 @@
 """Rule ``compile_wasm``: a model in C as one module of WebAssembly, with SIMD of 128 bits.
 
 In: its C, its constants. Out: the module. Not done here: the C (``c_source``), what loads the
-module (``tools.export.wasm``).
+module (``export.wasm``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: digests of a bundle and of two files of arrays, tolerances, what of this machine decides. Out:
 nothing: a test that fails is an error, of which no result is kept. Not done here: running and
-comparing (``testing``), finding out what of the machine decides (``tools.workspace.run_tests``).
+comparing (``testing``), finding out what of the machine decides (``workspace.run_tests``).
 
 The key holds the code of the loader, and the variant that the loader takes on this machine with the
 CPU features that it uses: a pass on one machine says nothing of other code on another.

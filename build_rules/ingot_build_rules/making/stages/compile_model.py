@@ -2,7 +2,7 @@
 bundle comes out.
 
 In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the chain of rules
-(``compilation``), the texts of stages (``tools.text.stage_text``).
+(``compilation``), the texts of stages (``text.stage_text``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much of a model runs on which device, for the one line that tells it.
 
-In: a compilation. Out: plain values. Not done here: counting (``making.report.placement_report``), the
-line (``tools.cli.shell.placement_lines``).
+In: a compilation. Out: plain values. Not done here: counting (``report.placement_report``), the
+line (``cli.shell.placement_lines``).
 """
 
 from __future__ import annotations

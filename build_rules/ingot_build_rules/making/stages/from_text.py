@@ -2,7 +2,7 @@
 ``--from placed``.
 
 In: the text, options, weights. Out: ``TextCompilation``. Not done here: loops, which are no whole
-model (``tools.text.loops_file``).
+model (``text.loops_file``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: the build's cache, the user's limit. Out: a smaller cache, if it had to be; a line. Not done
 here: what is forgotten (``ingot_artifacts.store.limit``), where the limit is read
-(``tools.workspace.cache_folder``).
+(``workspace.cache_folder``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stage 1: where the model comes from, by digest, before anything is parsed.
 
 In: a path, bytes or a protobuf message. Out: ``ModelSource``. Not done here: parsing, reading the
-file (``making.values.model_file``).
+file (``values.model_file``).
 """
 
 from __future__ import annotations

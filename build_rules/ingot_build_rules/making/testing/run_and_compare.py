@@ -1,7 +1,7 @@
 """Runs a bundle on given inputs by the loader, and compares what it gives with what is expected.
 
 In: a bundle, two files of arrays, tolerances. Out: nothing, or an error that tells the largest
-difference. Not done here: choosing tests, remembering which passed (``tools.workspace.run_tests``).
+difference. Not done here: choosing tests, remembering which passed (``workspace.run_tests``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The file that a model is in: what it looked like when its digest was taken, and its bytes.
 
 In: a path. Out: ``FileState``, bytes. Not done here: parsing, models that are no file
-(``making.stages.model_source``).
+(``stages.model_source``).
 """
 
 from __future__ import annotations

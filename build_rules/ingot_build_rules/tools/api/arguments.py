@@ -1,7 +1,7 @@
 """Arguments of ``ingot.compile`` as people write them, in the one form that compiling reads.
 
 In: values of Python. Out: the same as texts, tuples and dicts, or ``UserError``. Not done here:
-what they mean (``making.options.options``).
+what they mean (``options.options``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``ingot.compile``: one model, from Python.
 
 In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``),
-what is a model (``given_model``), projects (``tools.workspace.declared_project``).
+what is a model (``given_model``), projects (``workspace.declared_project``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``ingot.compile_folder``: every graph of a folder, from Python.
 
 In: a folder that ``optimum`` exported, options. Out: a ``Bundle`` for each graph, by name. Not done
-here: one graph (``compile``), which graphs there are (``making.stages.model_folder``).
+here: one graph (``compile``), which graphs there are (``stages.model_folder``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the user gives ``ingot.compile`` as a model, as something that can be compiled.
 
 In: a path, bytes, a message, a folder, a PyTorch module. Out: ``GivenModel``. Not done here: the
-export itself (``torch_model``), which graphs a folder has (``making.stages.model_folder``).
+export itself (``torch_model``), which graphs a folder has (``stages.model_folder``).
 """
 
 from __future__ import annotations

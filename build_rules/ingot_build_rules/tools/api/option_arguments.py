@@ -1,7 +1,7 @@
 """The options of a compilation as arguments of a function that takes them by ``**options``.
 
 In: a function. Out: the same one, whose signature and help name each of them. Not done here: what
-they are (``making.options.option_rows``).
+they are (``options.option_rows``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``ingot.Project``: a project in Python, read from ``ingot.toml``, put together by calls, or both,
 and built.
 
-In: declarations. Out: a ``Report``. Not done here: declarations (``tools.workspace.declared_project``),
-the build (``tools.workspace.run_build``).
+In: declarations. Out: a ``Report``. Not done here: declarations (``workspace.declared_project``),
+the build (``workspace.run_build``).
 """
 
 from __future__ import annotations

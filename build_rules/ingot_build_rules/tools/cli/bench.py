@@ -1,7 +1,7 @@
 """Verb ``bench``: measure a bundle or a model on this machine, as a whole and kernel by kernel.
 
 In: a bundle or a model, threads, seconds. Out: time and rate of calls, memory, a table of kernels;
-a refusal where the machine is too noisy. Not done here: what a number is (``tools.view.block_medians``),
+a refusal where the machine is too noisy. Not done here: what a number is (``view.block_medians``),
 comparison with other engines (``bench_peers``).
 """
 

@@ -1,8 +1,8 @@
 """Verb ``build``: everything that a project asks for, as far as something has changed.
 
 In: arguments, ``ingot.toml``. Out: bundles, lock files, results of tests, a summary, an exit code.
-Not done here: building (``tools.workspace.run_build``), the case that nothing has changed at all
-(``tools.cli.building.no_op``, which runs before this).
+Not done here: building (``workspace.run_build``), the case that nothing has changed at all
+(``cli.building.no_op``, which runs before this).
 """
 
 from __future__ import annotations

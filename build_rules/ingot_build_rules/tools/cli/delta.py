@@ -1,7 +1,7 @@
 """Verb ``delta``: what turns one bundle into another.
 
 In: two bundles. Out: a file, a line about it; an exit code. Not done here: making it
-(``tools.ship.delta``).
+(``ship.delta``).
 """
 
 from __future__ import annotations

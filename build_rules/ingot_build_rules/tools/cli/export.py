@@ -1,7 +1,7 @@
 """Verb ``export``: a bundle, or a model, as something that runs without Python.
 
 In: a bundle or a model. Out: files, a line about them; an exit code. Not done here: making them
-(``tools.export.export_kinds``).
+(``export.export_kinds``).
 """
 
 from __future__ import annotations

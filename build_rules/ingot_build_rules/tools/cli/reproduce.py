@@ -1,7 +1,7 @@
 """Verb ``reproduce``: a bundle made again from its source, compared, and what differs and why.
 
 In: a bundle, its source. Out: a sentence, or the error that names the blame; an exit code. Not done
-here: the work (``tools.reproduce.reproduce``).
+here: the work (``reproduce.reproduce``).
 """
 
 from __future__ import annotations

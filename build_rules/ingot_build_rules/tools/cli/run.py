@@ -2,7 +2,7 @@
 
 In: a bundle, an ``.npz`` file of inputs. Out: an ``.npz`` file of outputs, or a summary; a trace.
 Not done here: the run (``ingot_runtime``; a device has ``python -m ingot_runtime run``), what is in
-a trace (``tools.view.run_trace``).
+a trace (``view.run_trace``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Verb ``sbom``: what a bundle is made of.
 
 In: a bundle. Out: a document of CycloneDX; an exit code. Not done here: what is in it
-(``tools.ship.sbom``).
+(``ship.sbom``).
 """
 
 from __future__ import annotations

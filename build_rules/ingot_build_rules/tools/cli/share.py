@@ -1,7 +1,7 @@
 """Verb ``share``: a bundle whose weights lie in another one, as far as they are the same.
 
 In: two bundles. Out: a bundle, a line about it; an exit code. Not done here: what is shared
-(``tools.ship.share``).
+(``ship.share``).
 """
 
 from __future__ import annotations

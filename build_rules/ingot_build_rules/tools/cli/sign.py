@@ -1,7 +1,7 @@
 """Verb ``sign``: say who made a bundle.
 
 In: a bundle, a key. Out: the bundle with a signature, or a file beside it; a line about it; an exit
-code. Not done here: signing (``tools.ship.sign``).
+code. Not done here: signing (``ship.sign``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Verb ``thin``: a bundle with one of its variants.
 
 In: a bundle, a target. Out: a bundle, a line about it; an exit code. Not done here: what is left
-(``tools.ship.thin``).
+(``ship.thin``).
 """
 
 from __future__ import annotations

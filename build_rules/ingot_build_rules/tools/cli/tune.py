@@ -1,7 +1,7 @@
 """Verb ``tune``: measure on this machine by which method each layer is fastest, into a file.
 
 In: a model, or a project whose bundles say where their files lie. Out: tuning files. Not done here:
-timing (``tools.view.tune_methods``), a project's bundles (``tune_project``), using a file
+timing (``view.tune_methods``), a project's bundles (``tune_project``), using a file
 (``compile --tuning``).
 """
 

@@ -1,7 +1,7 @@
 """Verb ``verify``: every byte of bundles checked.
 
 In: bundles. Out: what was verified and how long it took, or what is wrong; an exit code. Not done
-here: checking (``tools.check.verify_bundle``).
+here: checking (``check.verify_bundle``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 build failed, why the last that did not did what it did.
 
 In: names of bundles and tests. Out: explanations. Not done here: reasons
-(``engine.events.explain``), words (``tools.workspace.explanations``).
+(``engine.events.explain``), words (``workspace.explanations``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Verb ``why-device``: why a value of a bundle is on its device.
 
 In: a bundle, a name. Out: the chain of reasons, in the model's own names. Not done here: following
-it (``tools.view.device_chain``), deciding (``placement``).
+it (``view.device_chain``), deciding (``placement``).
 """
 
 from __future__ import annotations

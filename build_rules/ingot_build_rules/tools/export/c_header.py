@@ -1,7 +1,7 @@
 """The header of a model in C source: structs with the model's names, what a call needs as macros.
 
 In: ``CFacts``. Out: text that compiles alone as C99 and C++11. Not done here: the code behind it
-(``making.rules.c_source``).
+(``rules.c_source``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model as C99 source: for any compiler, and for machines without an operating system.
 
 In: an open build, a model, the user's choices. Out: ``CFiles``: texts by name, the weights, what a
-call needs. Not done here: the function and its kernels (``making.rules.c_source``), writing files
+call needs. Not done here: the function and its kernels (``rules.c_source``), writing files
 (``c_files``).
 """
 

@@ -1,7 +1,7 @@
 """One file that is a program and a bundle: the loader in C, and a bundle behind it.
 
 In: an open build, a bundle. Out: a file. FORMAT.md, "Executable". Not done here: the loader
-(``making.rules.compile_loader``), checking every byte of the bundle (``tools.check.verify_bundle``).
+(``rules.compile_loader``), checking every byte of the bundle (``check.verify_bundle``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What writes each kind of export: the visible list, one file each.
 
 In: an open build, a bundle, a place, the user's choices. Out: files, and what to say of them. Not
-done here: what the user may say (``making.options.export_rows``), checking every byte of the bundle
-(``tools.check.verify_bundle``).
+done here: what the user may say (``options.export_rows``), checking every byte of the bundle
+(``check.verify_bundle``).
 """
 
 from __future__ import annotations

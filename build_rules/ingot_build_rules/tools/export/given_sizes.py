@@ -2,7 +2,7 @@
 follows.
 
 In: a bundle's plan, shapes by input name. Out: inputs and outputs of fixed sizes. Not done here:
-what the call needs (``tools.view.evaluate_call``).
+what the call needs (``view.evaluate_call``).
 """
 
 from __future__ import annotations

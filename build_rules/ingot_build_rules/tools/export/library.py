@@ -2,7 +2,7 @@
 
 In: an open build, a bundle, the user's choices. Out: two files in a folder, three where the caller
 gives the constants. Not done here: what is in them (``library_facts``), checking every byte of the
-bundle (``tools.check.verify_bundle``).
+bundle (``check.verify_bundle``).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def write_library(
 
 
 def compile_library(build: Scheduler, bundle: str, facts: LibraryFacts, form: str) -> memoryview:
-    """Return the bytes of an object or a library; ``form``: of ``making.rules.compile_library``."""
+    """Return the bytes of an object or a library; ``form``: of ``rules.compile_library``."""
     sources = (
         (f"{facts.model}.c", library_source(facts)),
         (f"{facts.model}.h", library_header(facts)),

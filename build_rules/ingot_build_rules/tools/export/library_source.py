@@ -1,7 +1,7 @@
 """The C around one variant's code: it fills the struct of a call, and calls ``main``.
 
 In: facts. Out: the text of one file. It is the same for every processor, and needs neither libc nor
-a function of the compiler's. Not done here: compiling it (``making.rules.compile_library``), its header
+a function of the compiler's. Not done here: compiling it (``rules.compile_library``), its header
 (``library_header``).
 """
 

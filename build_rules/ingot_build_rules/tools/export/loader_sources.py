@@ -1,6 +1,6 @@
 """The sources of the loader in C, as they lie in ``runtime/c`` and in the wheel.
 
-In: nothing. Out: their names and texts. Not done here: compiling them (``making.rules.compile_loader``).
+In: nothing. Out: their names and texts. Not done here: compiling them (``rules.compile_loader``).
 """
 
 from __future__ import annotations

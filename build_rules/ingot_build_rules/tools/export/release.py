@@ -1,7 +1,7 @@
 """A bundle as it is shipped: with calls that prove it on a device, and signed.
 
 In: an open build, a bundle that a project has made, what is asked for. Out: another file with the
-same sections and more. Not done here: the calls (``tools.check.selftest``), signatures (``tools.ship.sign``).
+same sections and more. Not done here: the calls (``check.selftest``), signatures (``ship.sign``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model as a module of WebAssembly, and a small ES module that loads and runs it.
 
 In: an open build, a model, the user's choices. Out: ``NAME.wasm``, ``NAME.mjs``, ``NAME.d.mts``.
-Not done here: the C (``c_source``), compiling it (``making.rules.compile_wasm``).
+Not done here: the C (``c_source``), compiling it (``rules.compile_wasm``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: a bundle, a folder with its model, an open build. Out: ``Reproduction``. Not done here: finding
 the model (``find_model``), who is to blame (``find_blame``), arguments and printing
-(``tools.cli.reproduce``).
+(``cli.reproduce``).
 """
 
 from __future__ import annotations

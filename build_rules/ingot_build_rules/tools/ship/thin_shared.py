@@ -1,7 +1,7 @@
 """What a thin bundle shares: its weights lie in the other bundle as that is when it is made thin, too.
 
 In: an open bundle whose weights lie in another one, a target, what the variant reads of them. Out: the
-section about that, and its own weights. Not done here: what else of a bundle is thin (``tools.ship.thin``).
+section about that, and its own weights. Not done here: what else of a bundle is thin (``ship.thin``).
 
 The other bundle's thin form is a function of its bytes and the target alone, so its digest is known
 before anybody makes it; it has the name that the whole one had. Weights that the variant does not read

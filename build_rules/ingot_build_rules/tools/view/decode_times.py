@@ -1,6 +1,6 @@
 """Times of one token of a decoder behind caches of some lengths.
 
-In: a session with states. Out: seconds per length. Not done here: text (``tools.cli.bench``).
+In: a session with states. Out: seconds per length. Not done here: text (``cli.bench``).
 
 Which sizes of the inputs are the new tokens and which all of them, no bundle says: they are what a
 call with a few accepts.

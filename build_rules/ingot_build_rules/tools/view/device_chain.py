@@ -2,7 +2,7 @@
 link, in the model's own names.
 
 In: a described bundle, a name or glob. Out: ``DeviceChain``. Not done here: deciding
-(``placement``), making the section (``making.report.placement_report``). Anybody may have written the
+(``placement``), making the section (``report.placement_report``). Anybody may have written the
 section: what leads nowhere ends the chain.
 """
 

@@ -1,7 +1,7 @@
 """Which method each layer of a model is fastest with on this machine.
 
 In: bundles of the same model, one per method, and inputs. Out: ``TunedLayer``s. Not done here:
-compiling, files (``making.options.tuning_file``).
+compiling, files (``options.tuning_file``).
 
 All bundles are loaded, and stepped in turns, launch by launch; the least time of each launch
 counts, since what else runs on a machine only ever adds to it.

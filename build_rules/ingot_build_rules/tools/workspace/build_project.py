@@ -1,7 +1,7 @@
 """Builds what a project asks for, and no more than has changed.
 
 In: an expanded project, names of bundles and tests, an open build. Out: a ``Report``. Not done
-here: reading the project, arguments, printing (``tools.cli.build``), why things ran (``explanations``).
+here: reading the project, arguments, printing (``cli.build``), why things ran (``explanations``).
 
 A bundle is up to date when what was asked for, all code and tools, every source and the file itself
 are as the last build left them. Otherwise its rules are asked for: most of their results are in the

@@ -1,7 +1,7 @@
 """What one build of a project did.
 
 In: results of bundles and tests, counts of actions, explanations. Out: ``Report``, also as plain
-values. Not done here: building (``run_build``), printing (``tools.cli.build``).
+values. Not done here: building (``run_build``), printing (``cli.build``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A project as its user declares it: read from ``ingot.toml``, put together by calls, or both.
 
-In: paths, declarations. Out: the same frozen data that the file gives (``making.project.model.Project``).
-Not done here: building (``run_build``, ``tools.api.project``).
+In: paths, declarations. Out: the same frozen data that the file gives (``project.model.Project``).
+Not done here: building (``run_build``, ``api.project``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 there.
 
 In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: the file's form
-(``making.stages.lock_file``).
+(``stages.lock_file``).
 """
 
 from __future__ import annotations

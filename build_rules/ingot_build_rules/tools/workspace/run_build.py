@@ -2,7 +2,7 @@
 ``ingot.Project.build`` share.
 
 In: a loaded project, what is asked for, an observer of events. Out: ``Report``; bundles, lock files
-and what the workspace remembers. Not done here: arguments and printing (``tools.cli.build``), what is up
+and what the workspace remembers. Not done here: arguments and printing (``cli.build``), what is up
 to date (``build_project``).
 """
 

@@ -2,7 +2,7 @@
 already.
 
 In: an open workspace that has built the bundles, what was asked of the compiler for each. Out: a
-result for each export. Not done here: what is written (``tools.export.export_kinds``).
+result for each export. Not done here: what is written (``export.export_kinds``).
 
 An export is up to date when the bundle, what was asked for, all code and tools, and the files are
 as the last build left them. A file whose bytes are what they were is left alone.

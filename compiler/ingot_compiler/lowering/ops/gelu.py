@@ -1,6 +1,6 @@
 """``gelu``: the attribute ``approximate`` picks the function.
 
-In: a node. Out: its element. Not done here: the arithmetic (``backends/host/emit/math``).
+In: a node. Out: its element. Not done here: the arithmetic (``codegen/emit/math``).
 """
 
 from __future__ import annotations

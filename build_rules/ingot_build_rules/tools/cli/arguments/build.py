@@ -1,5 +1,5 @@
 """What ``ingot build`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.build``)."""
+(``cli.build``)."""
 
 from ingot_build_rules.tools.cli.shell.options import (
     CACHES,

@@ -1,5 +1,5 @@
 """What ``ingot cache`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.cache``)."""
+(``cli.cache``)."""
 
 from ingot_build_rules.tools.cli.shell.options import CACHE, JSON, Argument, Example, Option
 

@@ -1,5 +1,5 @@
 """What ``ingot clean`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.clean``)."""
+(``cli.clean``)."""
 
 from ingot_build_rules.tools.cli.shell.options import JSON, PROJECT, Argument, Example, Option
 

@@ -1,5 +1,5 @@
 """What ``ingot compile`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.compile``)."""
+(``cli.compile``)."""
 
 from ingot_build_rules.making.options.option_rows import CHOICE_ROWS, ROWS
 from ingot_build_rules.tools.cli.shell.options import (

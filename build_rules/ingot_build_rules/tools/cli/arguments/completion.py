@@ -1,5 +1,5 @@
 """What ``ingot completion`` takes, and examples of it. In: nothing. Out: data. Not done here: the
-verb (``tools.cli.completion``)."""
+verb (``cli.completion``)."""
 
 from ingot_build_rules.tools.cli.shell.options import Argument, Example, Option
 

@@ -1,5 +1,5 @@
 """What ``ingot export`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.export``)."""
+(``cli.export``)."""
 
 from ingot_build_rules.making.options.export_rows import EXPORT_ROWS, FIELD_ROWS
 from ingot_build_rules.tools.cli.shell.options import CACHE, JSON, Argument, Example, Option

@@ -1,5 +1,5 @@
 """What ``ingot identify`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.identify``)."""
+(``cli.identify``)."""
 
 from ingot_build_rules.tools.cli.shell.options import JSON, Argument, Example
 

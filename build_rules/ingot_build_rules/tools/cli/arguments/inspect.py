@@ -1,5 +1,5 @@
 """What ``ingot inspect`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.inspect``)."""
+(``cli.inspect``)."""
 
 from ingot_build_rules.tools.cli.shell.options import BUNDLE, DIGEST, JSON, Example, Option
 

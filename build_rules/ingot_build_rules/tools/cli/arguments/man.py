@@ -1,5 +1,5 @@
 """What ``ingot man`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.man``)."""
+(``cli.man``)."""
 
 from ingot_build_rules.tools.cli.shell.options import Argument, Example, Option
 

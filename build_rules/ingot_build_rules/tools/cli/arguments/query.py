@@ -1,5 +1,5 @@
 """What ``ingot query`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.query``)."""
+(``cli.query``)."""
 
 from ingot_build_rules.tools.cli.shell.options import JSON, PROJECT, TARGETS, Example, Option
 

@@ -1,5 +1,5 @@
 """What ``ingot reproduce`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.reproduce``)."""
+(``cli.reproduce``)."""
 
 from ingot_build_rules.tools.cli.shell.options import (
     BUNDLE,

@@ -1,5 +1,5 @@
 """What ``ingot run`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.run``)."""
+(``cli.run``)."""
 
 from ingot_build_rules.tools.cli.shell.options import (
     BIND,

@@ -1,5 +1,5 @@
 """What ``ingot sbom`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.sbom``)."""
+(``cli.sbom``)."""
 
 from ingot_build_rules.tools.cli.shell.options import BUNDLE, Example, Option
 

@@ -1,5 +1,5 @@
 """What ``ingot sign`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.sign``)."""
+(``cli.sign``)."""
 
 from ingot_build_rules.tools.cli.shell.options import BUNDLE, JSON, Example, Option
 

@@ -1,5 +1,5 @@
 """What ``ingot thin`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.thin``)."""
+(``cli.thin``)."""
 
 from ingot_build_rules.tools.cli.shell.options import BUNDLE, JSON, Example, Option
 

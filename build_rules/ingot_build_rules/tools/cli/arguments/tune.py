@@ -1,5 +1,5 @@
 """What ``ingot tune`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.tune``)."""
+(``cli.tune``)."""
 
 from ingot_build_rules.tools.cli.shell.options import (
     CACHE,

@@ -1,5 +1,5 @@
 """What ``ingot verify`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.verify``)."""
+(``cli.verify``)."""
 
 from ingot_build_rules.tools.cli.shell.options import BUNDLE, DIGEST, JSON, Example, Option
 

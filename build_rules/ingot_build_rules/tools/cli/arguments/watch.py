@@ -1,5 +1,5 @@
 """What ``ingot watch`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
-(``tools.cli.watch``)."""
+(``cli.watch``)."""
 
 from ingot_build_rules.tools.cli.arguments import build
 from ingot_build_rules.tools.cli.shell.options import Example, Option

@@ -1,5 +1,5 @@
 """What ``ingot why-device`` takes, and examples of it. In: nothing. Out: data. Not done here: the
-verb (``tools.cli.why_device``)."""
+verb (``cli.why_device``)."""
 
 from ingot_build_rules.tools.cli.shell.options import BUNDLE, DIGEST, JSON, Argument, Example
 

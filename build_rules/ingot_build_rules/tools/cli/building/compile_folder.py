@@ -1,7 +1,7 @@
 """``ingot compile FOLDER``: one graph of a folder, or a bundle of each.
 
 In: arguments, what compiles one model. Out: bundles. Not done here: which graphs there are
-(``making.stages.model_folder``), compiling (``compile``).
+(``stages.model_folder``), compiling (``compile``).
 """
 
 from __future__ import annotations

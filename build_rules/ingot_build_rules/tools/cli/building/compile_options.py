@@ -1,7 +1,7 @@
 """Which options of ``ingot compile`` go together.
 
 In: arguments. Out: nothing, or ``UserError``. Not done here: values of single options (``usage``,
-``making.options.options``).
+``options.options``).
 """
 
 from __future__ import annotations

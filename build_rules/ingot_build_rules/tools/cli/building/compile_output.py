@@ -1,7 +1,7 @@
 """Where ``ingot compile`` writes: the file of ``-o``, one named after the model, or standard output.
 
 In: arguments. Out: a path to write, and what lies there on standard output if that was asked for.
-Not done here: whether a place is good (``making.stages.output_file``), which options go together
+Not done here: whether a place is good (``stages.output_file``), which options go together
 (``compile_options``).
 """
 

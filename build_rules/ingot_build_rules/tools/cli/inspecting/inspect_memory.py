@@ -1,7 +1,7 @@
 """The memory of a variant and of its calls, as ``inspect`` tells it.
 
 In: what is known of a variant's memory. Out: lines, plain values. Not done here: finding it
-(``tools.view.call_memory``).
+(``view.call_memory``).
 """
 
 from __future__ import annotations

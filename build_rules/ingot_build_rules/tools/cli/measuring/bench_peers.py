@@ -1,7 +1,7 @@
 """``ingot bench --against``: a model on other engines beside its bundle.
 
 In: the verb's arguments, a bundle. Out: a report and its lines. Not done here: the processes and
-the ratios (``tools.view.peer``, ``tools.view.compare_peers``).
+the ratios (``view.peer``, ``view.compare_peers``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``ingot bench --roofline``: each launch beside what this machine can do.
 
 In: a measured session. Out: a part of the verb's report and its lines. Not done here: times of
-whole calls (``bench``), shares (``tools.view.roofline``).
+whole calls (``bench``), shares (``view.roofline``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is odd about the devices of a file, in a line each.
 
-In: options. Out: sentences. Not done here: what is odd (``making.options.configure``).
+In: options. Out: sentences. Not done here: what is odd (``options.configure``).
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ CACHE = (
         "trust all who can write to the caches: by default they must be yours alone",
     ),
 )
-"""Which cache; ``tools.workspace.cache_folder`` says what that means."""
+"""Which cache; ``workspace.cache_folder`` says what that means."""
 CACHES = (
     *CACHE,
     Option(

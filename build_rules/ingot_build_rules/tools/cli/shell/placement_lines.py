@@ -1,6 +1,6 @@
 """The line that says how much runs where, wherever there is more than the host.
 
-In: what ``making.report.placement_report`` describes. Out: lines. Not done here: why (``ingot
+In: what ``report.placement_report`` describes. Out: lines. Not done here: why (``ingot
 why-device``).
 """
 

@@ -1,6 +1,6 @@
 """A measured number in a report, and the refusal of one that is none.
 
-In: a ``BlockMedian``. Out: plain values, an error. Not done here: measuring (``tools.view.measure``).
+In: a ``BlockMedian``. Out: plain values, an error. Not done here: measuring (``view.measure``).
 """
 
 from __future__ import annotations

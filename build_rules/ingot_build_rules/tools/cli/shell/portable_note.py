@@ -1,7 +1,7 @@
 """The one line that says that a file was made for this machine alone.
 
 In: a compilation for ``native``. Out: a sentence, or none. Not done here: what ``native`` stands
-for (``making.options.options``).
+for (``options.options``).
 """
 
 from __future__ import annotations
