@@ -11,7 +11,7 @@ import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,13 +172,17 @@ def _library(sanitized: bool) -> ctypes.CDLL:
     if shared.exists():
         return _with_types(ctypes.CDLL(str(shared)))
     with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
-        _compile(folder, sanitized=sanitized)
-        made = os.path.join(folder, "libingot.so")
+        made = _compile(folder, loader_sources(), sanitized=sanitized)
         if shared.parent.is_dir():
             part = shared.with_suffix(f".{os.getpid()}")
             shutil.copy(made, part)
             part.replace(shared)
         return _with_types(ctypes.CDLL(made))
+
+
+def library_of(sources: Iterable[tuple[str, str]], folder: Path) -> ctypes.CDLL:
+    """Compile other sources, in a folder; undefined behaviour ends the process."""
+    return _with_types(ctypes.CDLL(_compile(str(folder), sources, sanitized=True)))
 
 
 def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
@@ -189,8 +193,9 @@ def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
     return loaded
 
 
-def _compile(folder: str, *, sanitized: bool) -> None:
-    for name, content in loader_sources():
+def _compile(folder: str, sources: Iterable[tuple[str, str]], *, sanitized: bool) -> str:
+    """Return the path of the library."""
+    for name, content in sources:
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(content)
     flags = (*_FLAGS, *(_SANITIZED if sanitized else ("-fno-sanitize=all",)))
@@ -200,6 +205,7 @@ def _compile(folder: str, *, sanitized: bool) -> None:
     ):
         done = run_zig(command, folder)
         assert done.returncode == 0, done.stderr
+    return os.path.join(folder, "libingot.so")
 
 
 def find_opencl() -> dict[str, str]:

@@ -52,7 +52,7 @@ class PlanWriter:
             if row.kind != "words per device":
                 self.word(len(value))
             for each in value:
-                if isinstance(each, tuple):
+                if row.kind == "ranges":
                     self.word(*each)
                 else:
                     self._value(row, each)

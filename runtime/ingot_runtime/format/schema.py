@@ -35,6 +35,7 @@ FORBIDDEN_RANGES = (
 
 
 CODE_MAX = (1 << 31) - 1
+_LISTS = ("texts", "sorted texts", "words per device")
 # In a struct of fixed size, by kind of row.
 _LAYOUTS = {"u16": "H", "u32": "I", "u64": "Q", "i64": "q", "bytes": "s"}
 
@@ -139,7 +140,7 @@ class Row:
             return words.text(what)
         if self.kind == "word":
             return words.word(what, self.low, self.high)
-        if isinstance(self.of, tuple):
+        if self.kind in ("device kind", "dtype"):
             code = words.word(what, self.low, CODE_MAX)
             if code >= len(self.of):
                 raise unknown(f"{self.kind} {code}", place)
@@ -182,7 +183,7 @@ class Row:
             return [dim if dim >= 0 else plan.symbols[-dim - 1] for dim in value]
         if self.kind == "dtype":
             return self.of[value]
-        return list(value) if isinstance(value, tuple) else value
+        return [*value] if self.kind in _LISTS else value
 
 
 def _ranges(words: Reader, what: str, count: int) -> "tuple[tuple[int, int], ...]":

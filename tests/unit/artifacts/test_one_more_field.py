@@ -56,17 +56,23 @@ def test_one_row_is_one_more_field(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         later.setattr(DevicePlan, "rows", (*DevicePlan.rows, ROW))
         later.setattr(header, "VERSION_MINOR", LATER)
         made = dict(loader_sources()) | {"abi.h": abi_header()}
-        later.setattr(c_loader, "loader_sources", made.items)
-        c_loader._compile(str(tmp_path), sanitized=True)
-        library = c_loader._with_types(ctypes.CDLL(str(tmp_path / "libingot.so")))
-        later.setattr(c_loader, "library", lambda **_: library)
+        library = c_loader.library_of(made.items(), tmp_path)
+
+        def other_library(*, sanitized: bool = False) -> ctypes.CDLL:
+            return library
+
+        later.setattr(c_loader, "library", other_library)
         new = written(tmp_path / "new.ingot", later, cores=3)
         same = written(tmp_path / "same.ingot", later, cores=0)
         assert same.read_bytes() == old.read_bytes()
         assert [both(path) for path in (old, new)] == [c_loader.Verdict()] * 2
         values = [vars(read_plan(open_file(path)).devices[0])["cores"] for path in (old, new)]
         assert (values, open_file(new).minor) == ([0, 3], LATER)
-        later.setattr(write, "decode_plan", lambda *_: None)  # else it is not written
+
+        def unchecked(data: bytes, minor: int = 0) -> None:
+            """Else it is not written."""
+
+        later.setattr(write, "decode_plan", unchecked)
         beyond = written(tmp_path / "beyond.ingot", later, cores=65)
         assert both(beyond).what == "bad device cores"
         columns, rows = next(each for each in test_format_page.tables() if "`device`" in each[0][0])
