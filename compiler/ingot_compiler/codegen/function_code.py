@@ -14,6 +14,7 @@ from ingot_compiler.codegen.kernel_ir import NOTHING, Array, Block, Instruction,
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant, number_of
 from ingot_compiler.targets.target import Target
 
+Values = tuple[LlvmValue, ...]
 Code = list["Instruction | str | Code"]
 """Instructions, labels of the blocks that they begin, and the code of places within."""
 
@@ -50,16 +51,16 @@ class FunctionCode:
     def write(
         self,
         opcode: str,
-        operands: Sequence[LlvmValue] = (),
+        operands: Values = (),
         result: LlvmValue = NOTHING,
         word: str = "",
         align: int = 0,
-        labels: Sequence[str] = (),
-        overloads: Sequence[LlvmValue] = (),
+        labels: tuple[str, ...] = (),
+        overloads: Values = (),
     ) -> None:
         """Append an instruction, whose result the caller has named."""
-        made = (result, opcode, tuple(operands), word, align, tuple(labels), tuple(overloads))
-        self._sink.append(Instruction(*made))
+        made = Instruction(result, opcode, operands, word, align, labels, overloads)
+        self._sink.append(made)
 
     def fresh(self, element: str, lanes: int = 0) -> LlvmValue:
         """A new name, to be defined by the caller."""
@@ -69,13 +70,13 @@ class FunctionCode:
     def define(
         self,
         opcode: str,
-        operands: Sequence[LlvmValue],
+        operands: Values,
         element: str,
         lanes: int = 0,
         word: str = "",
         align: int = 0,
-        labels: Sequence[str] = (),
-        overloads: Sequence[LlvmValue] = (),
+        labels: tuple[str, ...] = (),
+        overloads: Values = (),
     ) -> LlvmValue:
         """Append an instruction, and return its result."""
         result = self.fresh(element, lanes)
@@ -136,7 +137,7 @@ class FunctionCode:
     def _allocated(
         self, opcode: str, element: str, counts: Sequence[int], align: int = 64
     ) -> LlvmValue:
-        place, operands = self.fresh("ptr"), [constant(count, "i64") for count in counts]
+        place, operands = self.fresh("ptr"), tuple(constant(count, "i64") for count in counts)
         with self.at(self._slots):
             self.write(opcode, operands, place, word=element, align=align)
         return place

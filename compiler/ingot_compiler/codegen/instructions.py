@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.codegen.function_code import FunctionCode
+from ingot_compiler.codegen.function_code import FunctionCode, Values
 from ingot_compiler.codegen.llvm_value import (
     SIZES_BYTES,
     LlvmValue,
@@ -96,15 +96,15 @@ class Instructions(FunctionCode):
         operands: Sequence[LlvmValue],
         element: str,
         lanes: int = 0,
-        overloads: Sequence[LlvmValue] = (),
+        overloads: Values = (),
     ) -> LlvmValue:
         """Call a function that returns a value; an intrinsic's name ends with the types of
         ``overloads``, which are left out of ``name``."""
-        return self.define("call", operands, element, lanes, word=name, overloads=overloads)
+        return self.define("call", tuple(operands), element, lanes, name, overloads=overloads)
 
     def call_void(self, name: str, operands: Sequence[LlvmValue]) -> None:
         """Call an intrinsic that returns nothing."""
-        self.write("call", operands, word=name)
+        self.write("call", tuple(operands), word=name)
 
     # ---- lanes -----------------------------------------------------------------------------------
 

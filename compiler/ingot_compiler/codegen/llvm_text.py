@@ -55,7 +55,7 @@ def _of_one_type(found: Instruction) -> str:
     """The type of the operands stands once: arithmetic, comparisons."""
     head = f"{found.opcode} {found.word}" if found.word else found.opcode
     first, *others = found.operands
-    return ", ".join([f"{head} {first.typed}", *[each.text for each in others]])
+    return f"{head} {first.typed}{''.join([f', {each.text}' for each in others])}"
 
 
 def _of_any_types(found: Instruction) -> str:

@@ -126,12 +126,13 @@ def number_text(number: int, element: str) -> str:
 
 
 def _constant_text(value: LlvmValue) -> str:
-    texts = [f"{value.element} {number_text(each, value.element)}" for each in value.numbers]
+    texts = [number_text(number, value.element) for number in value.numbers]
     if not texts:
         return "poison"
-    if len(texts) > 1:
-        return f"<{', '.join(texts)}>"
-    return f"splat ({texts[0]})" if value.lanes else number_text(value.numbers[0], value.element)
+    if not value.lanes:
+        return texts[0]
+    typed = ", ".join([f"{value.element} {text}" for text in texts])
+    return f"<{typed}>" if len(texts) > 1 else f"splat ({typed})"
 
 
 def suffix(operand: LlvmValue) -> str:

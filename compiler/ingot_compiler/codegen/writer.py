@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.codegen.function_code import Code
+from ingot_compiler.codegen.function_code import Code, Values
 from ingot_compiler.codegen.instructions import Instructions
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_runtime.lazy_dataclass import dataclass
 
-Values = tuple[LlvmValue, ...]
 LoopBody = Callable[[LlvmValue, Values], Sequence[LlvmValue]]
 """(index, carried) -> carried into the next round."""
 

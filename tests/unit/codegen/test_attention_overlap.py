@@ -7,7 +7,7 @@ import pytest
 from tests.harness.kernels_harness import BEST, LEVELS, Array, Kernel, empty
 from tests.unit.frontend.test_attention import attention_program, inputs, reference
 
-from ingot_compiler.backends.host.function_text import FunctionText, Lines
+from ingot_compiler.codegen.function_code import Code, FunctionCode
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.kernels.attention_layout import attention_layout, attention_query_block
 from ingot_compiler.targets.target import parse_target
@@ -16,14 +16,14 @@ WIDE, TEMPORARIES = "x86-64-v4", 5
 QUERIES, KEYS, DEPTH = 29, 37, 8
 
 
-def test_lines_are_spread_evenly() -> None:
-    """All lines stand there, each piece in its order, the shorter one's as far apart as can be."""
-    text = FunctionText(parse_target(WIDE))
-    before = len(text.lines)
-    many: Lines = [f"m{number}" for number in range(7)]
-    few: Lines = ["a", "b", "c"]
-    text.interleave(many, few)
-    assert text.lines[before:] == ["m0", "m1", "m2", "a", "m3", "m4", "b", "m5", "m6", "c"]
+def test_code_is_spread_evenly() -> None:
+    """All stands there, each piece in its order, the shorter one's parts as far apart as can be."""
+    code = FunctionCode(parse_target(WIDE))
+    many: Code = [f"m{number}" for number in range(7)]
+    few: Code = ["a", "b", "c"]
+    code.interleave(many, few)
+    _, *labels = (block.label for block in code.kernel("k", ()).blocks)
+    assert labels == ["m0", "m1", "m2", "a", "m3", "m4", "b", "m5", "m6", "c"]
 
 
 @pytest.mark.parametrize("level", LEVELS)

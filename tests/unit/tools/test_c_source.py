@@ -31,15 +31,8 @@ from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.backends.c.c_forms import C_FORMS, CForm
 from ingot_compiler.backends.c.kernel_text import c_kernel
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.lowering.loops.program import (
-    Apply,
-    Buffer,
-    Constant,
-    For,
-    Load,
-    LoopProgram,
-    Store,
-)
+from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load
+from ingot_compiler.lowering.loops.program import Buffer, For, LoopProgram, Store
 
 DATA_DEPENDENT = ("detector",)  # how many boxes it finds
 QUICK = (("lstm", "c"), ("lstm", "c-wide"), ("distilbert", "c-128"), ("gpt2", "c-256"))

@@ -121,12 +121,12 @@ def _call(scope: ThreadScope, roots: MemoryRoots, found: Instruction) -> None:
 def _multiply_pairs(scope: ThreadScope, found: Instruction) -> None:
     """Sums of the products of pairs of i16 that lie beside each other, as i32."""
     left, right = found.operands
-    products = list[LlvmValue]()
+    products: tuple[LlvmValue, ...] = ()
     for first in (0, 1):
         numbers = range(first, left.lanes, 2)
         halves = [thread_lanes.shuffle(scope, each, each, numbers) for each in (left, right)]
         a, b = (scope.convert("sext", half, "i32") for half in halves)
-        products.append(scope.binary("mul", a, b))
+        products = (*products, scope.binary("mul", a, b))
     scope.write("add", products, scope.own(found.result))
 
 

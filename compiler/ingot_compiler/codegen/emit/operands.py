@@ -6,6 +6,7 @@ In: numbers. Out: ``LlvmValue`` constants. Not done here: lanes (``lanes``), ins
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 
@@ -13,6 +14,7 @@ Operands = tuple[LlvmValue, ...]
 Round = Callable[[LlvmValue, Operands], Operands]  # a loop's body: index, carried -> carried
 
 
+@cache  # a kernel names few numbers, and names them often
 def i64(number: int) -> LlvmValue:
     """An integer of the type of indices and extents."""
     return constant(number, "i64")
