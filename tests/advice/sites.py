@@ -129,13 +129,26 @@ class _Texts:
             return self._joined([node.left, node.right], depth)
         if isinstance(node, ast.Call) and _name(node.func) == "message":
             return self._joined(node.args, depth)
+        if isinstance(node, ast.Tuple):  # pieces of one text
+            return self._joined([*self._flat(node.elts)], depth)
         if isinstance(node, ast.Call) and _name(node.func) == "OptionRef":
             return self._option(node, depth)
+        if isinstance(node, ast.Call) and _name(node.func) == "OptionClause":
+            option, *said = (self.of(argument, depth)[0] for argument in self._flat(node.args))
+            return [said[0].replace("{}", option)]
         return self._named(node, depth)
+
+    def _flat(self, arguments: list[ast.expr]) -> Iterator[ast.expr]:
+        """Arguments; those of a tuple that is spread."""
+        for argument in arguments:
+            spread = argument.value if isinstance(argument, ast.Starred) else None
+            known = self.values.get(spread.id, []) if isinstance(spread, ast.Name) else []
+            yield from [part for one in known for part in getattr(one, "elts", [])] or [argument]
 
     def _option(self, node: ast.Call, depth: int) -> list[str]:
         name, *value = (self.of(argument, depth)[0] for argument in node.args)
-        return [f"--{name} {value[0]}".rstrip() if value else f"--{name}"]
+        dashes = "-" if len(name) == 1 else "--"
+        return [f"{dashes}{name} {value[0]}".rstrip() if value else f"{dashes}{name}"]
 
     def _named(self, node: ast.expr, depth: int) -> list[str]:
         known = self.values.get(node.id, []) if isinstance(node, ast.Name) else []

@@ -129,9 +129,9 @@ def test_a_cache_on_a_read_only_disk_serves(tmp_path: Path) -> None:
 import sys, msgpack
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.index.index import index
-from ingot_artifacts.store.index.index import index_database
-from ingot_artifacts.store.index.index import index_reader
+from ingot_artifacts.store.index import index
+from ingot_artifacts.store.index import index_database
+from ingot_artifacts.store.index import index_reader
 from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import Trust
 {UNPRIVILEGED}
@@ -153,7 +153,7 @@ except OutputError as error:
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("cannot use the cache\n  where: ")
         assert (
-            "do: name another folder for the cache, or use this one for reading alone (--read-only)"
+            "do: name another folder for the cache (--cache DIR), or use this one for reading alone (--read-only)"
             in done.stdout
         )
     finally:

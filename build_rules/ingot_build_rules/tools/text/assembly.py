@@ -61,6 +61,7 @@ def _no_record(described: dict[str, Any], symbol: str) -> UserError:
     if is_stripped(described):
         strip = OptionRef("strip")
         why = ("it was compiled with ", strip, ", without the loops of its kernels")
-        do = ("compile the model again, without ", strip, ": `ingot compile MODEL`")
-        return UserError(what, symbol, why, do)
+        return UserError(
+            what, symbol, why, "compile the model again, without it: `ingot compile MODEL`"
+        )
     return UserError(what, symbol, do="compile the model again")

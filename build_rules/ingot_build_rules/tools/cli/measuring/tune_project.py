@@ -101,7 +101,8 @@ def _kept(loaded: LoadedProject) -> tuple[str, ...]:
     project = loaded.project
     paths = {model.source for model in project.models}
     paths |= {path for test in project.tests for path in (test.inputs, test.outputs)}
-    paths |= {path for bundle in project.bundles for path in files_of(bundle.options)}
+    read = (bundle.options._replace(tuning=None) for bundle in project.bundles)  # which is written
+    paths |= {path for options in read for path in files_of(options)}
     return loaded.path, *(os.path.join(loaded.folder, path) for path in sorted(paths))
 
 
