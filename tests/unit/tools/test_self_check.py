@@ -124,7 +124,7 @@ def with_fault(value: object, found: list[bool]) -> object:
     if (
         is_dataclass(value)
         and not isinstance(value, type)
-        and type(value).__module__.endswith("loops")
+        and ".lowering.loops." in type(value).__module__
     ):
         changed = {
             field.name: with_fault(getattr(value, field.name), found) for field in fields(value)
