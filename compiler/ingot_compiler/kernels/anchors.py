@@ -47,7 +47,13 @@ from ingot_compiler.kernels.products.conv_rows import CONV_ROWS
 from ingot_compiler.kernels.products.convolution import ConvShape
 from ingot_compiler.kernels.products.depthwise import DEPTHWISE
 from ingot_compiler.kernels.products.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.kernels.products.facts import facts_of, operand_of, target_of, wishes_of
+from ingot_compiler.kernels.products.facts import (
+    facts_of,
+    operand_of,
+    target_of,
+    wishes_of,
+    with_image,
+)
 from ingot_compiler.kernels.products.matmul import (
     MATMUL_BF16,
 )
@@ -114,11 +120,12 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     _require_known_taps(node, fuser.values.type_of(node.operands[1]).shape[2:])
     dtype = sum_dtype(fuser.values.type_of(node.operands[0]).dtype)
     wishes, target = wishes_of(fuser, node), target_of(fuser, node)
-    method = choose_product(facts_of(fuser, node), wishes, target)
+    facts = facts_of(fuser, node)
+    method = choose_product(facts, wishes, target)
     image_leaf = _image_leaf(fuser, index, node, method)
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
     if method is None:
-        method = choose_product(facts_of(fuser, node, image=image_leaf), wishes, target)
+        method = choose_product(with_image(facts, fuser, image_leaf), wishes, target)
         assert method, "the image is laid out"
     weights, *others = _conv_weights(fuser, index, node, method, image_leaf)
     leaves = [image_leaf, weights, *biases, *others]

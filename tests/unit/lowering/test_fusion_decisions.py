@@ -25,7 +25,7 @@ from ingot_compiler.lowering.fusion.requirements import Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
-from ingot_compiler.lowering.groups.fused import View
+from ingot_compiler.lowering.groups.fused import Operand, View
 from ingot_compiler.lowering.groups.method import Method, read_method
 from ingot_compiler.lowering.groups.views import dense_view, transpose_view
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -198,6 +198,20 @@ def test_the_kind_of_a_convolution() -> None:
     assert kind_of(full, TEAM_MACHINE, groups=1) == "conv"
     assert kind_of(full, AVX, groups=1, dilations=(6, 1)) == "conv"
     assert kind_of(replace(full, becomes_output=False), AVX, groups=1) == "conv"
+
+
+def test_a_laid_out_image_changes_no_earlier_decision() -> None:
+    """An image of one channel that lies row-major is channels-last, too. Where that is known only
+    once the convolution has asked for channels-last, it stays one that reads them so."""
+    plane = TensorType("f32", (1, 1, 4, 5))
+    weights, node = TensorType("f32", (1, 1, 3, 3)), conv_node((0, 0), (0, 0))
+    facts = ProductFacts(node, plane, weights, plane, has_constant_weights=True)
+    seen = replace(facts, x_view=dense_view(plane.shape), becomes_output=True)
+    assert kind_of(seen, AVX, groups=1) == "conv_rows"
+    laid_out = replace(seen, image=Operand(0, plane, 0, dense_view(plane.shape)))
+    method = choose_product(laid_out, Wishes(F32, SPEED), AVX)
+    assert method
+    assert method.kind == "conv"
 
 
 def test_a_method_reads_what_it_prints() -> None:

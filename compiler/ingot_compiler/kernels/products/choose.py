@@ -8,6 +8,7 @@ To add one, write a file beside this one and a line in ``ALGORITHMS``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import dropwhile
 
 from ingot_compiler.kernels.products.algorithm import Algorithm, ProductFacts, Wishes
 from ingot_compiler.kernels.products.conv import CONV, CONV_BF16, CONV_PARTS, CONV_STRASSEN
@@ -59,13 +60,17 @@ PRODUCT_KINDS = {
 
 def choose_product(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
     """The method of a product; None: it depends on how the first factor lies, which the caller lays
-    out as ``facts.image``, and asks again.
+    out as ``facts.image``, and asks again, with facts that are else the same: those that have
+    declined without it are not asked twice.
 
     Raises:
         UserError: somebody names a method for it that it cannot run by.
     """
-    for algorithm in ALGORITHMS[facts.node.op]:
-        if algorithm.reads_layout and facts.image is None:
+    is_laid_out = facts.image is not None
+    for algorithm in dropwhile(
+        lambda each: is_laid_out and not each.reads_layout, ALGORITHMS[facts.node.op]
+    ):
+        if algorithm.reads_layout and not is_laid_out:
             return None
         method = algorithm.offer(facts, wishes, target)
         if method is not None:

@@ -1,8 +1,8 @@
 """Convolutions of a row-major image into few channels, row-major: rows of pixels in lanes.
 
 In: a group anchored by ``conv`` of one group, whose steps along the last axis are 1; zeros around
-the image where it has pads; weights [O, kernel.., C]. Out: its loop program. Not done here: images
-whose channels lie together (``conv``), which convolutions run so (``choose_kind``).
+the image where it has pads; weights [O, kernel.., C]. Out: its loop program, and which
+convolutions run so. Not done here: images whose channels lie together (``conv``).
 
 Each row of the image is a product: weights by pixels. In lanes of channels a result of few of them
 leaves most lanes empty, and the image is turned before.
@@ -63,9 +63,10 @@ def lower_conv_rows(group: Group, target: KernelTarget) -> LoopProgram:
 
 def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
     """Few channels of a row-major image, unless Winograd's algorithm is asked for and possible."""
-    is_asked_for = wishes.of_layer or wishes.of_all
+    if is_depthwise(facts) or not _may_have_rows(facts, target):
+        return None
     by_tiles = offer_winograd(facts, wishes, target)
-    if is_depthwise(facts) or (by_tiles and is_asked_for):
+    if by_tiles and (wishes.of_layer or wishes.of_all):
         return None
     gains = _gains_rows(facts, target, is_by_tiles=by_tiles is not None)
     return Method(_NAME, weight_shape=facts.weights.shape) if gains else None
@@ -76,9 +77,7 @@ def _gains_rows(facts: ProductFacts, target: KernelTarget, *, is_by_tiles: bool)
     Channels and kernel decide, and no open size, so that sums have one order."""
     (to, channels, *kernel), width = facts.weights.shape, facts.result.shape[-1]
     products = dim_product((channels, *kernel))
-    if not _may_have_rows(facts, target) or (
-        isinstance(width, int) and width < target.f32_lanes // 2
-    ):
+    if isinstance(width, int) and width < target.f32_lanes // 2:
         return False
     if not isinstance(to, int) or not isinstance(channels, int) or not isinstance(products, int):
         return False

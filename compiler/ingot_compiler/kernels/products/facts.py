@@ -5,6 +5,8 @@ In: a node, the fuser. Out: ``ProductFacts``, ``Wishes``. Not done here: the cho
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
@@ -22,9 +24,8 @@ from ingot_compiler.lowering.groups.views import dense_view
 from ingot_compiler.lowering.kernel_target import KernelTarget
 
 
-def facts_of(fuser: Fuser, node: Node, weights: int = 1, image: Leaf | None = None) -> ProductFacts:
-    """The facts of a product whose second factor is operand ``weights``; ``image``: its first
-    factor, once it is laid out."""
+def facts_of(fuser: Fuser, node: Node, weights: int = 1) -> ProductFacts:
+    """The facts of a product whose second factor is operand ``weights``."""
     values, x, w, result = fuser.values, node.operands[0], node.operands[weights], node.results[0]
     stored = fuser.storage.find(x) if fuser.storage.find_image(x) is None else None
     return ProductFacts(
@@ -37,9 +38,13 @@ def facts_of(fuser: Fuser, node: Node, weights: int = 1, image: Leaf | None = No
         is_dense(values, x),
         _becomes_output(values, result),
         node.op == "matmul" and _has_byte_weights(values, node),
-        None if image is None else operand_of(values, image),
-        image is not None and _lies_alone(fuser, x, image[1]),
     )
+
+
+def with_image(facts: ProductFacts, fuser: Fuser, image: Leaf) -> ProductFacts:
+    """The facts of a convolution whose first factor is laid out as ``image``."""
+    lies_alone = _lies_alone(fuser, facts.node.operands[0], image[1])
+    return replace(facts, image=operand_of(fuser.values, image), lies_alone=lies_alone)
 
 
 def wishes_of(fuser: Fuser, node: Node) -> Wishes:
