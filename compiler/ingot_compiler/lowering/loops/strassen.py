@@ -42,18 +42,11 @@ class StrassenShape:
     """Rows of a tile, and those of a unit, which has so many tiles below each other. ``rows_min``:
     fewer rows, where their number is open, are faster without the algorithm."""
 
+    TEXT: ClassVar = "$rows of $block from $rows_min, $tile"
     rows: int
     block: int
     tile: StrassenTile
     rows_min: int
-
-    COUNT: ClassVar[int] = 5
-    """Of the numbers that say one."""
-
-    @property
-    def ints(self) -> tuple[int, ...]:
-        """As a list of numbers, which ``of`` reads."""
-        return self.rows, self.block, self.tile.vectors, self.tile.depth, self.rows_min
 
     @property
     def vectors(self) -> int:
@@ -63,9 +56,3 @@ class StrassenShape:
     def serves_all(self, rows: Dim) -> bool:
         """Whether no number of rows that a call may have is faster without the algorithm."""
         return isinstance(rows, int) or least_above_zero(rows) >= self.rows_min
-
-    @classmethod
-    def of(cls, ints: tuple[int, ...]) -> StrassenShape:
-        """The shape that ``ints`` say."""
-        rows, block, vectors, depth, rows_min = ints
-        return cls(rows, block, StrassenTile(vectors, depth), rows_min)
