@@ -370,6 +370,12 @@ def spelling(field: str) -> str:
     return ROWS[field].option or field.replace("_", "-")
 
 
+def entry_parts(field: str, value: str) -> tuple[str, str, str]:
+    """Split one entry of a table, as the command line has it: name, ``=``, what is said of it. A glob
+    and an input may contain "="; what is said of a device or an op has its own."""
+    return value.partition("=") if ROWS[field].form == "pairs" else value.rpartition("=")
+
+
 def key(field: str) -> str:
     """Return what an option is called in ``ingot.toml``."""
     return ROWS[field].key or field.replace("_", "-")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from ingot_build_rules.making.options.export_rows import FIELDS_OF_OPTIONS
-from ingot_build_rules.making.options.option_rows import FIELDS, ROWS
+from ingot_build_rules.making.options.option_rows import FIELDS, ROWS, entry_parts
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
 from ingot_compiler.ir.message import Piece
 from ingot_runtime.ingot_error import IngotError
@@ -56,8 +56,7 @@ def _as_argument(option: OptionRef) -> str:
         return field
     if form not in ("pairs", "places", "shapes"):
         return f"{field}={value!r}"
-    # A glob and an input may contain "="; what is said of a device or an op has its own.
-    key, equals, entry = value.partition("=") if form == "pairs" else value.rpartition("=")
+    key, equals, entry = entry_parts(field, value)
     return f"{field}={{{key!r}: {entry!r}}}" if equals else f"{field}[{value!r}]"
 
 

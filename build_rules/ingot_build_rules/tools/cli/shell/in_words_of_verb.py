@@ -11,7 +11,7 @@ import json
 import re
 
 from ingot_build_rules.making.options.export_rows import FIELD_ROWS, FIELDS_OF_OPTIONS
-from ingot_build_rules.making.options.option_rows import FIELDS, ROWS, key
+from ingot_build_rules.making.options.option_rows import FIELDS, ROWS, entry_parts, key
 from ingot_build_rules.tools.cli.shell.verbs import VERBS, read_verb
 from ingot_compiler.ir.in_names import ErrorT, with_pieces
 from ingot_compiler.ir.message import Piece
@@ -57,8 +57,7 @@ def _as_key(option: OptionRef) -> str:
     if not value:
         return name
     if row.entry:
-        # A glob and an input may contain "="; what is said of a device or an op has its own.
-        parts = value.partition("=") if row.form == "pairs" else value.rpartition("=")
+        parts = entry_parts(field, value)
         if not parts[1]:
             return f"{name}.{_bare(value)}"
         return f"{name}.{_bare(parts[0])} = {json.dumps(parts[2])}"
