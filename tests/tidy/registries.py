@@ -10,11 +10,12 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from keyword import iskeyword
 from pathlib import Path
 
 from tests.harness.ir_harness import op_name
 from tests.tidy.source import ROOT
+
+from ingot_compiler.ir.op_names import MODULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Registry:
     folder: str
     listing: str
     helpers: tuple[str, ...] = ()
+    modules: frozenset[str] = frozenset()
+    """What the listing names that it neither imports nor has in ``FILES``."""
 
     def files(self) -> set[str]:
         """Stems of the entries that lie in the folder."""
@@ -34,23 +37,12 @@ class Registry:
         """Stems that the listing imports from the folder, or loads by name."""
         tree = ast.parse((ROOT / self.listing).read_text(encoding="utf-8"))
         package = self.folder.split("/", 1)[1].replace("/", ".")
-        names: set[str] = set()
+        names = {*self.modules}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module == package:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package + "."):
                 names.add((node.module or "").rsplit(".", 1)[1])
-            elif (
-                isinstance(node, ast.Subscript)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == "Literal"
-            ):
-                texts = {
-                    str(item.value)
-                    for item in ast.walk(node.slice)
-                    if isinstance(item, ast.Constant)
-                }
-                names |= {f"{text}_" if iskeyword(text) else text for text in texts}
             elif (
                 isinstance(node, ast.Assign)
                 and isinstance(node.value, ast.Dict)
@@ -73,7 +65,7 @@ def _is_files(targets: list[ast.expr]) -> bool:
 
 
 REGISTRIES = (
-    Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
+    Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py", (), frozenset(MODULES.values())),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/frontend/ops/microsoft", "compiler/ingot_compiler/frontend/ops/microsoft/__init__.py"),
     Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),

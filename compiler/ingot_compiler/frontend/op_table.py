@@ -7,6 +7,7 @@ like (``op_schemas``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 
 from ingot_compiler.frontend import ops
@@ -32,17 +33,22 @@ _MODULES = (
 
 
 class _Ops(Mapping[OpKey, OnnxOp]):
-    """Each op is loaded when it is first asked for: a model has few of them."""
+    """A module of ops is loaded when one of them is first asked for: a model has few."""
 
     def __getitem__(self, key: OpKey) -> OnnxOp:
-        op: OnnxOp = import_module(f"ingot_compiler.frontend.ops.{_MODULES[key]}").OP
-        return op
+        return _rows_of(_MODULES[key])[key[1]]
 
     def __iter__(self) -> Iterator[OpKey]:
         return iter(_MODULES)
 
     def __len__(self) -> int:
         return len(_MODULES)
+
+
+@cache
+def _rows_of(module: str) -> dict[str, OnnxOp]:
+    ops: tuple[OnnxOp, ...] = import_module(f"ingot_compiler.frontend.ops.{module}").OPS
+    return {op.name: op for op in ops}
 
 
 OPS: Mapping[OpKey, OnnxOp] = _Ops()

@@ -1,129 +1,194 @@
 """The names of the core ops: the one list of them, which mypy and pyright hold every use of a name
-against.
+against, by the module of ``ops`` that has the op.
 
-In: nothing. Out: ``OpName``, ``OP_NAMES``. Not done here: the ops (``ops``, one file per name).
+In: nothing. Out: ``OpName``, ``OP_NAMES``, ``MODULES``. Not done here: the ops (``ops``).
 """
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import Literal, get_args
 
-OpName = Literal[
-    # sources
-    "constant",
-    "literal",
-    "dim_values",
-    "iota",
-    "read_dim",
-    "require_dim",
-    # between devices
-    "copy",
-    # control flow
-    "if",
-    "loop",
-    # what a plug-in computes
-    "composite",
-    # elementwise, one operand
+_Arithmetic = Literal[
     "abs",
+    "add",
+    "ceil",
+    "div",
+    "floor",
+    "fmod",
+    "max",
+    "min",
+    "mod",
+    "mul",
+    "neg",
+    "pow",
+    "reciprocal",
+    "relu",
+    "round",
+    "sign",
+    "sqrt",
+    "sub",
+]
+_Functions = Literal[
     "acos",
     "acosh",
     "asin",
     "asinh",
     "atan",
     "atanh",
-    "bit_cast",
-    "bitwise_not",
-    "cast",
-    "ceil",
     "cos",
     "cosh",
     "erf",
     "exp",
-    "floor",
     "gelu",
-    "isinf",
-    "isnan",
     "log",
-    "logical_not",
-    "neg",
-    "reciprocal",
-    "relu",
-    "round",
     "sigmoid",
-    "sign",
     "silu",
     "sin",
     "sinh",
     "softplus",
-    "sqrt",
     "tan",
     "tanh",
-    # elementwise, two or three operands
-    "add",
+]
+_Logic = Literal[
     "bitwise_and",
+    "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
-    "div",
     "equal",
-    "fmod",
+    "isinf",
+    "isnan",
     "less",
     "less_equal",
     "logical_and",
+    "logical_not",
     "logical_or",
     "logical_xor",
-    "max",
-    "min",
-    "mod",
-    "mul",
-    "philox",
-    "pow",
-    "require",
     "select",
     "shift_left",
     "shift_right",
-    "sub",
-    # movement
+    "philox",
+]
+_Casts = Literal[
+    "bit_cast",
+    "cast",
+]
+_Sources = Literal[
+    "constant",
+    "dim_values",
+    "iota",
+    "literal",
+    "read_dim",
+]
+_Requirements = Literal[
+    "require",
+    "require_dim",
+]
+_Layouts = Literal[
+    "concat",
     "append",
     "broadcast_to",
-    "concat",
+    "copy",
+    "pad",
+    "reshape",
+    "slice",
+    "transpose",
+]
+_Indexing = Literal[
     "gather",
     "gather_elements",
     "gather_nd",
-    "pad",
     "positions_of_true",
-    "reshape",
+]
+_Writes = Literal[
     "scatter_elements",
     "scatter_nd",
-    "slice",
-    "suppress_overlaps",
-    "transpose",
-    "walk_trees",
     "write_rows",
-    # reductions and rows
+]
+_Reductions = Literal[
     "argmax",
     "argmin",
+    "reduce",
+]
+_AlongAxis = Literal[
     "argsort",
-    "batch_norm",
     "cumsum",
+    "log_softmax",
+    "softmax",
+]
+_Normalizations = Literal[
+    "batch_norm",
     "group_norm",
     "layer_norm",
-    "linear_attention",
-    "log_softmax",
-    "recurrent",
-    "reduce",
     "rms_norm",
-    "softmax",
-    # contractions and windows
-    "attention",
+]
+_Pooling = Literal[
     "average_pool",
+    "max_pool",
+]
+_Products = Literal[
+    "grouped_matmul",
+    "matmul",
+    "matmul_integer",
+]
+_BlockProducts = Literal[
+    "matmul_blocks",
+    "grouped_matmul_blocks",
+]
+_Alone = Literal[
+    "if",
+    "loop",
+    "composite",
+    "suppress_overlaps",
+    "walk_trees",
+    "linear_attention",
+    "recurrent",
+    "attention",
     "conv",
     "conv_transpose",
-    "grouped_matmul",
-    "grouped_matmul_blocks",
-    "matmul",
-    "matmul_blocks",
-    "matmul_integer",
-    "max_pool",
     "resize",
 ]
+"""Ops that have a module of their own name."""
+
+OpName = Literal[
+    _Arithmetic,
+    _Functions,
+    _Logic,
+    _Casts,
+    _Sources,
+    _Requirements,
+    _Layouts,
+    _Indexing,
+    _Writes,
+    _Reductions,
+    _AlongAxis,
+    _Normalizations,
+    _Pooling,
+    _Products,
+    _BlockProducts,
+    _Alone,
+]
 OP_NAMES: tuple[OpName, ...] = get_args(OpName)
+
+_FAMILIES = {
+    "arithmetic": _Arithmetic,
+    "functions": _Functions,
+    "logic": _Logic,
+    "casts": _Casts,
+    "sources": _Sources,
+    "requirements": _Requirements,
+    "layouts": _Layouts,
+    "indexing": _Indexing,
+    "writes": _Writes,
+    "reductions": _Reductions,
+    "along_axis": _AlongAxis,
+    "normalizations": _Normalizations,
+    "pooling": _Pooling,
+    "products": _Products,
+    "block_products": _BlockProducts,
+}
+MODULES: dict[str, str] = {
+    **{name: f"{name}_" if iskeyword(name) else name for name in get_args(_Alone)},
+    **{name: module for module, names in _FAMILIES.items() for name in get_args(names)},
+}
+"""Op -> the module of ``ops`` that has it."""

@@ -348,8 +348,8 @@ def test_ten_bundles(tmp_path: Path, capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "rule"),
     [
-        ("frontend/ops/layer_normalization.py", "shift, axis=axis, ", "shift, axis=axis * 1, ", ""),
-        ("frontend/ops/layer_normalization.py", "shift, axis=axis, epsilon=epsilon", "shift, axis=axis, epsilon=-epsilon", "import_model or infer_types"),
+        ("frontend/ops/normalizations.py", "shift, axis=axis, ", "shift, axis=axis * 1, ", ""),
+        ("frontend/ops/normalizations.py", "shift, axis=axis, epsilon=epsilon", "shift, axis=axis, epsilon=-epsilon", "import_model or infer_types"),
         ("placement/place.py", 'PlaceReason("input")', 'PlaceReason("default")', "place"),
         ("lowering/kinds/program.py", "UNIT_WORK = 16384", "UNIT_WORK = 16", "lower"),
         ("backends/host/main/main.py", "MAIN_LEVEL: Level = 0", "MAIN_LEVEL: Level = 2", "codegen_main"),

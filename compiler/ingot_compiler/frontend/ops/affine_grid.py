@@ -57,4 +57,4 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (cast(context, grid, context.dtype_of(theta)),)
 
 
-OP = OnnxOp("AffineGrid", _translate, 20)
+OPS = (OnnxOp("AffineGrid", _translate, 20),)

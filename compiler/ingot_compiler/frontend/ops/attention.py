@@ -132,4 +132,4 @@ def _suits_lengths(context: OpContext, mask: int | None) -> bool:
     return context.optional(_PAST) is None and own in (None, keys)
 
 
-OP = OnnxOp("Attention", _translate, applies=_is_plain)
+OPS = (OnnxOp("Attention", _translate, applies=_is_plain),)

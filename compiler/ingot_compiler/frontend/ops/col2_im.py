@@ -67,4 +67,4 @@ def _one_hot_weights(context: OpContext, taps: Dim, block: Sequence[Dim]) -> int
     return reshape(context, one_hot, (taps, 1, *block))
 
 
-OP = OnnxOp("Col2Im", _translate, 18)
+OPS = (OnnxOp("Col2Im", _translate, 18),)

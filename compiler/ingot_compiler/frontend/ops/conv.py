@@ -68,4 +68,5 @@ def _crop(context: OpContext, x: int, before: Sequence[Dim], after: Sequence[Dim
     return x
 
 
-OP = OnnxOp("Conv", _translate)
+CONV = OnnxOp("Conv", _translate)
+OPS = (CONV,)

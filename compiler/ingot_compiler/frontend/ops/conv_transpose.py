@@ -92,4 +92,4 @@ def _given_pads(context: OpContext, count: int, auto_pad: str) -> _Pads:
     return before, tuple(max(pad, 0) for pad in after), tuple(max(-pad, 0) for pad in after)
 
 
-OP = OnnxOp("ConvTranspose", _translate)
+OPS = (OnnxOp("ConvTranspose", _translate),)

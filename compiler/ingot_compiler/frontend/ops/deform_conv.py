@@ -164,4 +164,4 @@ def _products(context: OpContext, samples: int, w: int, shape: _Shape) -> int:
     return concat(context, parts, 2)
 
 
-OP = OnnxOp("DeformConv", _translate)
+OPS = (OnnxOp("DeformConv", _translate),)

@@ -109,4 +109,4 @@ def _eliminate(context: OpContext, total: int, matrix: int, size: int) -> tuple[
     )
 
 
-OP = OnnxOp("Det", _translate)
+OPS = (OnnxOp("Det", _translate),)

@@ -53,4 +53,4 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (chosen_along(context, context.operand(2), results, rank),)
 
 
-OP = OnnxOp("DFT", _translate, 17)
+OPS = (OnnxOp("DFT", _translate, 17),)

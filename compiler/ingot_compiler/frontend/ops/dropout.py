@@ -46,4 +46,4 @@ def _trained(context: OpContext, training: int) -> tuple[int, int]:
     return result, context.add("logical_or", kept, context.add("logical_not", flag))
 
 
-OP = OnnxOp("Dropout", _translate, since=7)
+OPS = (OnnxOp("Dropout", _translate, since=7),)

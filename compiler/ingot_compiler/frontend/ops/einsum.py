@@ -156,4 +156,4 @@ def _matrices(
     )
 
 
-OP = OnnxOp("Einsum", _translate)
+OPS = (OnnxOp("Einsum", _translate),)

@@ -59,4 +59,4 @@ def _scattered(context: OpContext, dtype: DType, shape: Sequence[Dim], k: int) -
     return reshape(context, made, shape)
 
 
-OP = OnnxOp("EyeLike", _translate)
+OPS = (OnnxOp("EyeLike", _translate),)

@@ -44,4 +44,4 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (context.add("add", result, scaled(context, c, beta)),)
 
 
-OP = OnnxOp("Gemm", _translate, since=7)
+OPS = (OnnxOp("Gemm", _translate, since=7),)

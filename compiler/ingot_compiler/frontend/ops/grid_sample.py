@@ -174,4 +174,4 @@ def _near(context: OpContext, position: int, length: int) -> int:
     return context.add("select", context.add("isnan", position), context.scalar("f32", -_FAR), kept)
 
 
-OP = OnnxOp("GridSample", _translate, 16)
+OPS = (OnnxOp("GridSample", _translate, 16),)

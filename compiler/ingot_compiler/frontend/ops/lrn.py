@@ -71,4 +71,4 @@ def _sum(context: OpContext, values: Sequence[int]) -> int:
     return reduce(partial(context.add, "add"), values)
 
 
-OP = OnnxOp("LRN", _translate)
+OPS = (OnnxOp("LRN", _translate),)

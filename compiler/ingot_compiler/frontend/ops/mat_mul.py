@@ -37,4 +37,4 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (product(context, context.operand(0), context.operand(1)),)
 
 
-OP = OnnxOp("MatMul", _translate)
+OPS = (OnnxOp("MatMul", _translate),)

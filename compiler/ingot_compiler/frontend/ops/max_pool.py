@@ -129,4 +129,4 @@ def _flat(
     return broadcast_to(context, total, wanted)
 
 
-OP = OnnxOp("MaxPool", _translate)
+OPS = (OnnxOp("MaxPool", _translate),)

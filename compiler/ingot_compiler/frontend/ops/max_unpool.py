@@ -56,4 +56,4 @@ def _in_other_shape(
     return flat
 
 
-OP = OnnxOp("MaxUnpool", _translate, 9)
+OPS = (OnnxOp("MaxUnpool", _translate, 9),)

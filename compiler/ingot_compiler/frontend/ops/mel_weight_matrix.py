@@ -89,4 +89,4 @@ def _or_one(context: OpContext, is_point: int, width: int) -> int:
     return context.add("select", is_point, context.scalar("f64", 1.0), width)
 
 
-OP = OnnxOp("MelWeightMatrix", _translate)
+OPS = (OnnxOp("MelWeightMatrix", _translate),)

@@ -93,4 +93,4 @@ def _is_given(context: OpContext, position: int) -> bool:
     return value is not None and context.type_of(value).element_count != 0
 
 
-OP = OnnxOp("NonMaxSuppression", _translate)
+OPS = (OnnxOp("NonMaxSuppression", _translate),)

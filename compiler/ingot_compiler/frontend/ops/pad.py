@@ -79,4 +79,4 @@ def _cropped(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
     return x
 
 
-OP = OnnxOp("Pad", _translate, since=2)
+OPS = (OnnxOp("Pad", _translate, since=2),)

@@ -76,4 +76,4 @@ def _float_length(context: OpContext, start: int, limit: int, delta: int) -> int
     )
 
 
-OP = OnnxOp("Range", _translate)
+OPS = (OnnxOp("Range", _translate),)

@@ -57,4 +57,4 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (reshape(context, found, shape_of_strings(context, strings)),)
 
 
-OP = OnnxOp("RegexFullMatch", _translate)
+OPS = (OnnxOp("RegexFullMatch", _translate),)

@@ -65,4 +65,4 @@ def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[D
     return (*read[:place], rest, *read[place + 1 :])
 
 
-OP = OnnxOp("Reshape", _translate, since=5)
+OPS = (OnnxOp("Reshape", _translate, since=5),)

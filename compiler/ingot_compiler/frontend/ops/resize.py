@@ -1,7 +1,6 @@
-"""ONNX Resize: resample along some axes; opsets 10 to newest.
+"""ONNX's Resize and Upsample.
 
-In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time.
-Out: core ``resize``. Not done here: ``tf_half_pixel_for_nn`` of opset 11 (reported as unsupported).
+In: the operands and attributes of a node. Out: core ops. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.build.operand_sizes import with_count
 from ingot_compiler.frontend.families.images.resize_target import (
     ResizeTarget,
+    scaled_target,
     target_of_scales,
     target_of_sizes,
 )
@@ -52,11 +52,16 @@ class Sampling:
         }
 
 
-def _translate(context: OpContext) -> Sequence[int]:
+def _resize(context: OpContext) -> Sequence[int]:
+    """Resample along some axes; opsets 10 to newest.
+
+    In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time.
+    Out: core ``resize``.
+    """
     x = context.operand(0)
     rank = context.rank_of(x)
     axes = [counted_axis(axis, rank) for axis in context.ints_or("axes", range(rank))]
-    target = _target(context, x, axes)
+    target = _target_resize(context, x, axes)
     sampling = _sampling(context)
     is_cropped = sampling.coordinates == "tf_crop_and_resize"
     roi = _roi(context, len(axes)) if is_cropped else None
@@ -69,7 +74,7 @@ def _given(context: OpContext, position: int) -> int | None:
     return None if value is None or context.type_of(value).element_count == 0 else value
 
 
-def _target(context: OpContext, x: int, axes: Sequence[int]) -> ResizeTarget:
+def _target_resize(context: OpContext, x: int, axes: Sequence[int]) -> ResizeTarget:
     """New sizes and scales of ``axes``."""
     old = [context.shape_of(x)[axis] for axis in axes]
     scales = _given(context, 1 if context.opset == 10 else 2)
@@ -167,4 +172,28 @@ def _vectors(
     )
 
 
-OP = OnnxOp("Resize", _translate, 10)
+def _target_upsample(context: OpContext, x: int) -> ResizeTarget:
+    axes = range(context.rank_of(x))
+    if context.opset >= 9:
+        return target_of_scales(context, x, axes, context.operand(1))
+    value = context.attributes.get("scales")
+    scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
+    if len(scales) != len(axes):
+        raise OpTypeError(f"{len(axes)} scales", scales)
+    return scaled_target(context, x, axes, scales)
+
+
+def _upsample(context: OpContext) -> Sequence[int]:
+    """Enlarge along every axis; opsets 7 to 9 (later ones have Resize).
+
+    In: a tensor; scales, an attribute (opset 7) or an operand (opset 9). Out: core ``resize``.
+    """
+    x = context.operand(0)
+    axes = range(context.rank_of(x))
+    return (resample(context, x, axes, _target_upsample(context, x), Sampling("asymmetric")),)
+
+
+OPS = (
+    OnnxOp("Resize", _resize, 10),
+    OnnxOp("Upsample", _upsample, 7),
+)

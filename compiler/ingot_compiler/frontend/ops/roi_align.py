@@ -141,4 +141,4 @@ def _edges(context: OpContext, rois: int, count: Dim) -> list[int]:
     ]
 
 
-OP = OnnxOp("RoiAlign", _translate, 10)
+OPS = (OnnxOp("RoiAlign", _translate, 10),)

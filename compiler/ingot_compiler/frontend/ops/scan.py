@@ -109,4 +109,4 @@ def _laid_out(context: OpContext, results: Sequence[int], length: Dim) -> list[i
     return placed
 
 
-OP = OnnxOp("Scan", _translate, since=8)
+OPS = (OnnxOp("Scan", _translate, since=8),)

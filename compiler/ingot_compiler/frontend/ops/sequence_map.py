@@ -84,4 +84,4 @@ def _longer(context: OpContext, sequence: int, value: int) -> int:
     return add_value(context, inserted(context, found, value, None))
 
 
-OP = OnnxOp("SequenceMap", _translate)
+OPS = (OnnxOp("SequenceMap", _translate),)

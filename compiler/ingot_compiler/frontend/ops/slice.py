@@ -109,4 +109,4 @@ def _slice(context: OpContext, x: int, entries: dict[int, tuple[Dim, Dim, int]])
     return context.add("slice", x, starts=starts, sizes=sizes, steps=steps)
 
 
-OP = OnnxOp("Slice", _translate)
+OPS = (OnnxOp("Slice", _translate),)

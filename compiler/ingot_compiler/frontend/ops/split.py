@@ -52,4 +52,4 @@ def _sizes(context: OpContext, size: Dim, count: int) -> tuple[Dim, ...]:
     return (*[part] * (count - 1), dim_add(size, dim_mul(part, 1 - count)))
 
 
-OP = OnnxOp("Split", _translate)
+OPS = (OnnxOp("Split", _translate),)

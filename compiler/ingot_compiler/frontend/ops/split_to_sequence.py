@@ -87,4 +87,4 @@ def _without(context: OpContext, x: int, axis: int) -> int:
     return reshape(context, x, shape)
 
 
-OP = OnnxOp("SplitToSequence", _translate)
+OPS = (OnnxOp("SplitToSequence", _translate),)

@@ -51,4 +51,4 @@ def _frame_places(context: OpContext, length: Dim, size: Dim, step: Dim) -> int:
     return context.add("add", reshape(context, starts, (count, 1)), offsets)
 
 
-OP = OnnxOp("STFT", _translate, 17)
+OPS = (OnnxOp("STFT", _translate, 17),)

@@ -54,4 +54,4 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (add_value(context, Strings(reshape(context, table, (*shape, 2)), data)),)
 
 
-OP = OnnxOp("StringConcat", _translate)
+OPS = (OnnxOp("StringConcat", _translate),)

@@ -59,4 +59,4 @@ def _not_empty(context: OpContext, spans: int) -> int:
     return slice_axis(context, longer, 0, 0, dim_max(count, 1))
 
 
-OP = OnnxOp("StringNormalizer", _translate)
+OPS = (OnnxOp("StringNormalizer", _translate),)

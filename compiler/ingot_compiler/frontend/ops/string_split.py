@@ -126,4 +126,4 @@ def _columns(context: OpContext, flags: int, like: int | None = None) -> tuple[i
     return counts, slice_axis(context, found, 1, 0, most)
 
 
-OP = OnnxOp("StringSplit", _translate)
+OPS = (OnnxOp("StringSplit", _translate),)

@@ -56,4 +56,4 @@ def _checked(context: OpContext, start: int, length: Dim, count: Dim) -> int:
     return checked(context, start, inside, message("every write index in [0, ", last, "]"))
 
 
-OP = OnnxOp("TensorScatter", _translate, 24)
+OPS = (OnnxOp("TensorScatter", _translate, 24),)

@@ -164,4 +164,4 @@ def _weighted(context: OpContext, counts: int) -> int:
     return context.add("mul", counts, context.constant(given))
 
 
-OP = OnnxOp("TfIdfVectorizer", _translate)
+OPS = (OnnxOp("TfIdfVectorizer", _translate),)

@@ -124,4 +124,4 @@ def _rows(context: OpContext, x: int, axis: int) -> int:
     return cast(context, rows, "u8") if context.dtype_of(rows) == "bool" else rows
 
 
-OP = OnnxOp("Unique", _translate, 11)
+OPS = (OnnxOp("Unique", _translate, 11),)

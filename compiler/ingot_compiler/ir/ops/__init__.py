@@ -1,4 +1,5 @@
-"""The core ops: the only ops of a graph. One file per op; ``op_names`` lists them, one line each.
+"""The core ops: the only ops of a graph. Ops that one reads together are rows of one module, and an
+op with much of its own has a module; ``op_names`` lists them, one line each.
 
 In: the names. Out: ``OPS_BY_NAME``. Not done here: lowering (``lowering/ops``), translation from
 ONNX.
@@ -7,10 +8,9 @@ ONNX.
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from keyword import iskeyword
 
 from ingot_compiler.ir.op import CoreOp
-from ingot_compiler.ir.op_names import OP_NAMES, OpName
+from ingot_compiler.ir.op_names import MODULES, OP_NAMES, OpName
 
 
 class _Ops(Mapping[OpName, CoreOp]):
@@ -28,11 +28,13 @@ class _Ops(Mapping[OpName, CoreOp]):
 
 @cache
 def _load(name: OpName) -> CoreOp:
-    if name not in OP_NAMES:
-        raise KeyError(name)
-    op: CoreOp = import_module(f"{__name__}.{name}{'_' if iskeyword(name) else ''}").OP
-    assert op.name == name
-    return op
+    return _rows_of(MODULES[name])[name]
+
+
+@cache
+def _rows_of(module: str) -> dict[str, CoreOp]:
+    ops: tuple[CoreOp, ...] = import_module(f"{__name__}.{module}").OPS
+    return {op.name: op for op in ops}
 
 
 OPS_BY_NAME: Mapping[OpName, CoreOp] = _Ops()

@@ -107,4 +107,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(result, operands[0]),)
 
 
-OP = CoreOp("attention", _infer, _reference, traits=Trait.DENSE)
+OPS = (CoreOp("attention", _infer, _reference, traits=Trait.DENSE),)

@@ -54,4 +54,4 @@ def _reference(_operands: Sequence[Array], _attributes: Attributes) -> tuple[Arr
     return ()
 
 
-OP = CoreOp("composite", _infer, _reference, infer_regions=_infer_regions)
+OPS = (CoreOp("composite", _infer, _reference, infer_regions=_infer_regions),)

@@ -92,4 +92,4 @@ def _exact(operand: Array) -> Array:
     return operand.astype(np.float64) if operand.dtype.itemsize == 1 else widen(operand)
 
 
-OP = CoreOp("conv", _infer, _reference, traits=Trait.DENSE)
+OPS = (CoreOp("conv", _infer, _reference, traits=Trait.DENSE),)

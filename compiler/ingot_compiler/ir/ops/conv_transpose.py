@@ -104,4 +104,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(result, operands[0]),)
 
 
-OP = CoreOp("conv_transpose", _infer, _reference, traits=Trait.DENSE)
+OPS = (CoreOp("conv_transpose", _infer, _reference, traits=Trait.DENSE),)

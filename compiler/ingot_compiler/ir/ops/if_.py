@@ -69,4 +69,4 @@ def _reference(_operands: Sequence[Array], _attributes: Attributes) -> tuple[Arr
     return ()
 
 
-OP = CoreOp("if", _infer, _reference, infer_regions=_infer_regions)
+OPS = (CoreOp("if", _infer, _reference, infer_regions=_infer_regions),)

@@ -85,4 +85,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return result.astype(np.float32), last.astype(np.float32)
 
 
-OP = CoreOp("linear_attention", _infer, _reference, traits=Trait.DENSE)
+OPS = (CoreOp("linear_attention", _infer, _reference, traits=Trait.DENSE),)

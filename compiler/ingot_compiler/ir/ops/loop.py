@@ -117,4 +117,4 @@ def _reference(_operands: Sequence[Array], _attributes: Attributes) -> tuple[Arr
     return ()
 
 
-OP = CoreOp("loop", _infer, _reference, infer_regions=_infer_regions)
+OPS = (CoreOp("loop", _infer, _reference, infer_regions=_infer_regions),)

@@ -228,4 +228,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     )
 
 
-OP = CoreOp("recurrent", _infer, _reference)
+OPS = (CoreOp("recurrent", _infer, _reference),)

@@ -120,4 +120,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (narrow(result, x),)
 
 
-OP = CoreOp("resize", _infer, _reference, traits=Trait.STEP | Trait.DENSE_OF_ALL)
+OPS = (CoreOp("resize", _infer, _reference, traits=Trait.STEP | Trait.DENSE_OF_ALL),)

@@ -97,4 +97,4 @@ def _greedy(
     return kept
 
 
-OP = CoreOp("suppress_overlaps", _infer, _reference)
+OPS = (CoreOp("suppress_overlaps", _infer, _reference),)

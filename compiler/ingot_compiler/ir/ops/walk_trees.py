@@ -53,4 +53,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (nodes[place, 1],)
 
 
-OP = CoreOp("walk_trees", _infer, _reference, traits=Trait.EXACT)
+OPS = (CoreOp("walk_trees", _infer, _reference, traits=Trait.EXACT),)

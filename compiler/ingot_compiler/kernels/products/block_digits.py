@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
-from ingot_compiler.ir.ops.matmul_blocks import (
+from ingot_compiler.ir.ops.block_products import (
     GREATEST_MAGNITUDE,
     LEAST_MAGNITUDE,
     ROUNDED_LARGEST,

@@ -18,7 +18,7 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops.loop_values import Apply, Load, Value
 from ingot_compiler.lowering.loops.program import For, LoopProgram, Store
-from ingot_compiler.lowering.ops.gather import wrapped_index
+from ingot_compiler.lowering.ops.indexing import wrapped_index
 
 
 def _combined(node: Node, buffer: int, index: Dim, update: Value, dtype: DType) -> Value:

@@ -14,7 +14,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops.program import For, LoopProgram, Store
-from ingot_compiler.lowering.ops.gather import wrapped_index
+from ingot_compiler.lowering.ops.indexing import wrapped_index
 
 
 def lower_write_rows(group: Group, target: KernelTarget) -> LoopProgram:

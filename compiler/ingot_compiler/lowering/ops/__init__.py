@@ -4,7 +4,7 @@ In: a node and a point of its result. Out: a value. Not done here: ops that need
 (``kinds``).
 
 An elementwise op is the function of its name, and needs nothing here, unless its attributes choose
-among functions; that and any other op here is one file and one line.
+among functions; that and any other op here is one function and one line.
 """
 
 from __future__ import annotations
@@ -12,33 +12,21 @@ from __future__ import annotations
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.lowering.ops import (
-    batch_norm,
-    dim_values,
-    gather,
-    gather_elements,
-    gather_nd,
-    gelu,
-    iota,
-    isinf,
-    literal,
-    pad,
-    require,
-)
+from ingot_compiler.lowering.ops import elementwise, indexing, pad
 from ingot_compiler.lowering.ops.element import ElementRule, StridesRule, apply_rule
 
 ELEMENTS: dict[str, ElementRule] = {
-    "batch_norm": batch_norm.element,
-    "dim_values": dim_values.element,
-    "gather": gather.element,
-    "gather_elements": gather_elements.element,
-    "gather_nd": gather_nd.element,
-    "gelu": gelu.element,
-    "iota": iota.element,
-    "isinf": isinf.element,
-    "literal": literal.element,
+    "batch_norm": elementwise.batch_norm,
+    "dim_values": elementwise.dim_values,
+    "gather": indexing.gather,
+    "gather_elements": indexing.gather_elements,
+    "gather_nd": indexing.gather_nd,
+    "gelu": elementwise.gelu,
+    "iota": elementwise.iota,
+    "isinf": elementwise.isinf,
+    "literal": elementwise.literal,
     "pad": pad.element,
-    "require": require.element,
+    "require": elementwise.require,
 }
 """Ops of a rule of their own."""
 
@@ -62,9 +50,9 @@ INDEXED_OPERANDS: dict[str, tuple[int, ...]] = {
 }
 """Ops that read operands at computed positions: those operands must be stored, not fused."""
 STRIDES: dict[str, StridesRule] = {
-    "gather": gather.strides_along,
-    "gather_elements": gather_elements.strides_along,
-    "gather_nd": gather_nd.strides_along,
+    "gather": indexing.gather_strides,
+    "gather_elements": indexing.gather_elements_strides,
+    "gather_nd": indexing.gather_nd_strides,
     "pad": pad.strides_along,
 }
 """How the first of these operands lies along the axes of the result."""

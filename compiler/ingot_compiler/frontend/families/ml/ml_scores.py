@@ -22,7 +22,7 @@ from ingot_compiler.frontend.build.compose import (
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.model.imported import ImportedAttribute
 from ingot_compiler.frontend.model.onnx_node import RegionBody
-from ingot_compiler.frontend.ops.softmax import softmax_rows
+from ingot_compiler.frontend.ops.along_axis import softmax_rows
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 

@@ -14,7 +14,7 @@ from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.operand_sizes import with_size
 from ingot_compiler.frontend.build.translation import BlockWeights
 from ingot_compiler.frontend.families.weights.column_weights import in_blocks
-from ingot_compiler.ir.ops.matmul_blocks import WORD_BITS
+from ingot_compiler.ir.ops.block_products import WORD_BITS
 from ingot_compiler.ir.types import FLOATS, DType
 
 BITS: dict[DType, int] = {"i4": 4, "u4": 4, "i8": 8, "u8": 8}

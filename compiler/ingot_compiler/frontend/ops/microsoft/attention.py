@@ -1,13 +1,12 @@
-"""ONNX Runtime Attention: attention with the projections of queries, keys and values.
+"""ONNX Runtime's Attention, of floats and of quantized weights.
 
-In: x[B, S, C], weights [C, q + k + v], perhaps their bias, masks, a past [2, B, heads, P, D]. Out:
-[B, S, v], the keys and values with their past. Not done here: rotation, and caches that are written
-in place (reported as unsupported).
+In: the operands and attributes of a node. Out: core ops. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce as fold
 
 from ingot_compiler.frontend.build.compose import concat, reshape, slice_axis, unsqueeze
@@ -19,6 +18,7 @@ from ingot_compiler.frontend.families.attention.attention_heads import (
     merge_heads,
     split_heads,
 )
+from ingot_compiler.frontend.families.weights.q_linear import floats
 from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.frontend.ops.mat_mul import product
 from ingot_compiler.frontend.ops.microsoft.multi_head_attention import attention_masks
@@ -27,7 +27,12 @@ from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
-def _translate(context: OpContext) -> Sequence[int]:
+def _attention(context: OpContext) -> Sequence[int]:
+    """Attention with the projections of queries, keys and values.
+
+    In: x[B, S, C], weights [C, q + k + v], perhaps their bias, masks, a past [2, B, heads, P, D]. Out:
+    [B, S, v], the keys and values with their past.
+    """
     if context.bool_attribute("do_rotary"):
         raise Unsupported("a rotation of queries and keys, which ONNX Runtime has for GPUs alone")
     if context.bool_attribute("past_present_share_buffer") or context.optional(6) is not None:
@@ -83,11 +88,35 @@ def _of_past(context: OpContext, past: int, position: int) -> int:
     return reshape(context, slice_axis(context, past, 0, position, 1), shape)
 
 
-OP = OnnxOp(
+ATTENTION = OnnxOp(
     "Attention",
-    _translate,
+    _attention,
     signature="input weights bias? mask_index? past? attention_bias? past_sequence_length? -> "
     "output present?; do_rotary:int mask_filter_value:float num_heads!:int "
     "past_present_share_buffer:int qkv_hidden_sizes:ints rotary_embedding_dim:int scale:float "
     "unidirectional:int",
+)
+
+
+def _q_attention(context: OpContext) -> Sequence[int]:
+    """Attention whose projections are products of quantised operands.
+
+    In: 8-bit x[B, S, C] and weights [C, 3 * hidden], their bias, scales, perhaps a mask, zero points
+    and a past. Out: what ``Attention`` gives of what they stand for.
+    """
+    x = floats(context, context.operand(0), context.operand(3), context.optional(6))
+    w = floats(context, context.operand(1), context.operand(4), context.optional(7), axis=1)
+    operands = (x, w, context.operand(2), context.optional(5), context.optional(8))
+    return ATTENTION.translate(replace(context, operands=operands))
+
+
+OPS = (
+    ATTENTION,
+    OnnxOp(
+        "QAttention",
+        _q_attention,
+        signature="input weight bias input_scale weight_scale mask_index? input_zero_point? "
+        "weight_zero_point? past? -> output present?; do_rotary:int mask_filter_value:float "
+        "num_heads!:int past_present_share_buffer:int scale:float unidirectional:int",
+    ),
 )

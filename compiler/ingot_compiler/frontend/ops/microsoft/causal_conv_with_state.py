@@ -75,11 +75,13 @@ def _channels_first(context: OpContext, x: int) -> int:
     )
 
 
-OP = OnnxOp(
-    "CausalConvWithState",
-    _translate,
-    signature="input weight bias? past_state? -> output present_state state_update?; "
-    "activation:string channels_last:int dilation:int ndim:int state_window:int "
-    "input_channels:int input_channel_offset:int state_length:int state_channels_last:int "
-    "state_update_capacity:int",
+OPS = (
+    OnnxOp(
+        "CausalConvWithState",
+        _translate,
+        signature="input weight bias? past_state? -> output present_state state_update?; "
+        "activation:string channels_last:int dilation:int ndim:int state_window:int "
+        "input_channels:int input_channel_offset:int state_length:int state_channels_last:int "
+        "state_update_capacity:int",
+    ),
 )

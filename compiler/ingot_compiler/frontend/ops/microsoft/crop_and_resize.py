@@ -136,8 +136,10 @@ def _bilinear(context: OpContext, y: _Axis, x: _Axis, pixels: Callable[[int, int
     return between([row(y.below()), row(y.behind())], y)
 
 
-OP = OnnxOp(
-    "CropAndResize",
-    _translate,
-    signature="X rois batch_indices crop_size -> Y; extrapolation_value:float mode:string",
+OPS = (
+    OnnxOp(
+        "CropAndResize",
+        _translate,
+        signature="X rois batch_indices crop_size -> Y; extrapolation_value:float mode:string",
+    ),
 )

@@ -21,9 +21,7 @@ from ingot_compiler.frontend.build.operand_sizes import read_size
 from ingot_compiler.frontend.families.attention.attention_heads import Softmax, attend, merge_heads
 from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.frontend.ops.microsoft.multi_head_attention import (
-    OP as MULTI_HEAD_ATTENTION,
-)
-from ingot_compiler.frontend.ops.microsoft.multi_head_attention import (
+    MULTI_HEAD_ATTENTION,
     attention_masks,
     projected_heads,
 )
@@ -61,11 +59,13 @@ def _written(context: OpContext, past: int, row: int, place: Dim) -> int:
     return as_onnx(context, "TensorScatter", past, row, places, opset=24, axis=2)
 
 
-OP = OnnxOp(
-    "DecoderMaskedMultiHeadAttention",
-    _translate,
-    signature="query key? value? mask_index? attention_bias? past_key? past_value? "
-    "past_sequence_length? beam_width? cache_indirection? bias? -> output present_key? "
-    "present_value? qk?; mask_filter_value:float num_heads!:int output_qk:int "
-    "past_present_share_buffer:int scale:float",
+OPS = (
+    OnnxOp(
+        "DecoderMaskedMultiHeadAttention",
+        _translate,
+        signature="query key? value? mask_index? attention_bias? past_key? past_value? "
+        "past_sequence_length? beam_width? cache_indirection? bias? -> output present_key? "
+        "present_value? qk?; mask_filter_value:float num_heads!:int output_qk:int "
+        "past_present_share_buffer:int scale:float",
+    ),
 )

@@ -27,7 +27,7 @@ from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.families.recurrent.recurrent_layers import recurrent_layer
 from ingot_compiler.frontend.families.weights.q_linear import floats
 from ingot_compiler.frontend.families.weights.quantization import along, centred, one_number
-from ingot_compiler.frontend.ops.dynamic_quantize_linear import OP as DYNAMIC_QUANTIZE_LINEAR
+from ingot_compiler.frontend.ops.quantized import DYNAMIC_QUANTIZE_LINEAR
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 _OPERANDS = 8  # of LSTM
@@ -80,10 +80,12 @@ def _along(context: OpContext, parameter: int, w: int) -> int:
     return reshape(context, parameter, (directions, 1, columns))
 
 
-OP = OnnxOp(
-    "DynamicQuantizeLSTM",
-    _translate,
-    signature="X W R B? sequence_lens? initial_h? initial_c? P? W_scale W_zero_point R_scale "
-    "R_zero_point -> Y? Y_h? Y_c?; activation_alpha:floats activation_beta:floats "
-    "activations:strings clip:float direction:string hidden_size:int input_forget:int",
+OPS = (
+    OnnxOp(
+        "DynamicQuantizeLSTM",
+        _translate,
+        signature="X W R B? sequence_lens? initial_h? initial_c? P? W_scale W_zero_point R_scale "
+        "R_zero_point -> Y? Y_h? Y_c?; activation_alpha:floats activation_beta:floats "
+        "activations:strings clip:float direction:string hidden_size:int input_forget:int",
+    ),
 )

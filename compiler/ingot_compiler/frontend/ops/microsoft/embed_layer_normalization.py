@@ -48,9 +48,10 @@ def _mask_index(context: OpContext, words: int) -> int:
     return reduce(context, cast(context, ones, "i32"), "sum", (1,))
 
 
-OP = OnnxOp(
+EMBED_LAYER_NORMALIZATION = OnnxOp(
     "EmbedLayerNormalization",
     _translate,
     signature="input_ids segment_ids? word_embedding position_embedding segment_embedding? gamma beta mask? "
     "position_ids? -> output mask_index? embedding_sum?; epsilon:float mask_index_type:int",
 )
+OPS = (EMBED_LAYER_NORMALIZATION,)

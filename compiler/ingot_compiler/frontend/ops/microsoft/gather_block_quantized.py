@@ -63,9 +63,11 @@ def _rows(context: OpContext, table: int, indices: int, bits: int) -> int:
     return context.add("bit_cast", rows, dtype=found)
 
 
-OP = OnnxOp(
-    "GatherBlockQuantized",
-    _translate,
-    signature="data indices scales zero_points? -> output; "
-    "bits:int block_size:int gather_axis:int quantize_axis:int",
+OPS = (
+    OnnxOp(
+        "GatherBlockQuantized",
+        _translate,
+        signature="data indices scales zero_points? -> output; "
+        "bits:int block_size:int gather_axis:int quantize_axis:int",
+    ),
 )

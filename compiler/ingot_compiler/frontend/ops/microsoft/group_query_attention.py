@@ -189,7 +189,7 @@ def _sink(context: OpContext, q: int) -> int | None:
     return None
 
 
-OP = OnnxOp(
+GROUP_QUERY_ATTENTION = OnnxOp(
     "GroupQueryAttention",
     _translate,
     signature="query key? value? past_key? past_value? seqlens_k total_sequence_length cos_cache? "
@@ -200,3 +200,4 @@ OP = OnnxOp(
     "qk_norm_epsilon:float qk_output:int rotary_interleaved:int scale:float "
     "sliding_window_cache:int smooth_softmax:int softcap:float v_quant_type:string",
 )
+OPS = (GROUP_QUERY_ATTENTION,)

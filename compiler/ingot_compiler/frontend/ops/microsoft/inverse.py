@@ -64,4 +64,4 @@ def _eliminated(context: OpContext, both: int, size: Dim) -> int:
     return build_loop(context, (size_scalar(context, size), size), (None, True), [both], step)[0]
 
 
-OP = OnnxOp("Inverse", _translate, signature="X -> Y")
+OPS = (OnnxOp("Inverse", _translate, signature="X -> Y"),)

@@ -1,8 +1,6 @@
-"""ONNX Runtime LinearAttention: a matrix for each head that every token changes.
+"""ONNX Runtime's LinearAttention, and its gate.
 
-In: queries, keys and values [B, T, heads * depth], perhaps a state [B, H, K, V], logarithms of
-decays [B, T, H] or [B, T, H * K], changes [B, T, H] or [B, T, 1]. Out: core ``linear_attention``.
-Not done here: several states of one call (refused).
+In: the operands and attributes of a node. Out: core ops. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -14,11 +12,17 @@ from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.build.operand_sizes import sizes_of
 from ingot_compiler.frontend.families.attention.state_matrices import Heads, linear_attention
+from ingot_compiler.frontend.model.imported import ABSENT
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
-def _translate(context: OpContext) -> Sequence[int]:
+def _linear_attention(context: OpContext) -> Sequence[int]:
+    """A matrix for each head that every token changes.
+
+    In: queries, keys and values [B, T, heads * depth], perhaps a state [B, H, K, V], logarithms of
+    decays [B, T, H] or [B, T, H * K], changes [B, T, H] or [B, T, 1]. Out: core ``linear_attention``.
+    """
     if context.int_attribute("state_window", 0):
         raise Unsupported("a window of states")
     queries, count = (context.int_attribute(name, 0) for name in ("q_num_heads", "kv_num_heads"))
@@ -55,10 +59,32 @@ def _translate(context: OpContext) -> Sequence[int]:
     return cast(context, flat, context.dtype_of(q)), cast(context, last, of_state)
 
 
-OP = OnnxOp(
-    "LinearAttention",
-    _translate,
-    signature="query key value past_state? decay? beta? -> output present_state; "
-    "q_num_heads!:int kv_num_heads!:int update_rule:string scale:float chunk_size:int "
-    "state_window:int",
+def _linear_attention_gate(context: OpContext) -> Sequence[int]:
+    """How far the states of LinearAttention decay and change.
+
+    In: a [B, T, H], a bias [H] and a factor [H], perhaps b [B, T, H]. Out: ``factor * softplus(a +
+    bias)`` and the sigmoid of b, computed in f32.
+    """
+    a, bias, factor = (cast(context, context.operand(position), "f32") for position in range(3))
+    dtype, b = context.dtype_of(context.operand(0)), context.optional(3)
+    grown = context.add("softplus", context.add("add", a, bias))
+    decay = cast(context, context.add("mul", factor, grown), dtype)
+    if b is None:
+        return decay, ABSENT
+    return decay, cast(context, context.add("sigmoid", cast(context, b, "f32")), dtype)
+
+
+OPS = (
+    OnnxOp(
+        "LinearAttention",
+        _linear_attention,
+        signature="query key value past_state? decay? beta? -> output present_state; "
+        "q_num_heads!:int kv_num_heads!:int update_rule:string scale:float chunk_size:int "
+        "state_window:int",
+    ),
+    OnnxOp(
+        "LinearAttentionGate",
+        _linear_attention_gate,
+        signature="a dt_bias decay_scale b? -> decay beta?",
+    ),
 )

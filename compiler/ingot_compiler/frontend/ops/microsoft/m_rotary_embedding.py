@@ -64,10 +64,12 @@ def _columns(context: OpContext, table: int, positions: int, streams: Sequence[i
     return found
 
 
-OP = OnnxOp(
-    "MRotaryEmbedding",
-    _translate,
-    signature="input position_ids cos_cache sin_cache -> output; interleaved:int "
-    "is_packed_batching:int mrope_layout:int mrope_section!:ints num_heads:int "
-    "rotary_embedding_dim:int scale:float",
+OPS = (
+    OnnxOp(
+        "MRotaryEmbedding",
+        _translate,
+        signature="input position_ids cos_cache sin_cache -> output; interleaved:int "
+        "is_packed_batching:int mrope_layout:int mrope_section!:ints num_heads:int "
+        "rotary_embedding_dim:int scale:float",
+    ),
 )

@@ -89,9 +89,11 @@ def _codes(context: OpContext, count: int) -> int:
     return cast(context, reshape(context, pairs, (2 * count,)), "i64")
 
 
-OP = OnnxOp(
-    "MatMulBnb4",
-    _translate,
-    signature="A B absmax -> Y; K!:int N!:int block_size!:int quant_type!:int training_mode:int "
-    "transB:int",
+OPS = (
+    OnnxOp(
+        "MatMulBnb4",
+        _translate,
+        signature="A B absmax -> Y; K!:int N!:int block_size!:int quant_type!:int training_mode:int "
+        "transB:int",
+    ),
 )

@@ -17,7 +17,7 @@ from ingot_compiler.frontend.build.operand_sizes import sizes_from, with_size
 from ingot_compiler.frontend.families.weights.block_weights import is_stored, multiply
 from ingot_compiler.frontend.families.weights.nibbles import spread
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
+from ingot_compiler.ir.ops.block_products import BITS, WORD_BITS
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LEVEL_OF_BYTES = 4
@@ -118,9 +118,11 @@ def _dequantised(context: OpContext, numbers: int, scale: int, shape: _Shape, a:
     return cast(context, matrix, context.dtype_of(a))
 
 
-OP = OnnxOp(
-    "MatMulNBits",
-    _translate,
-    signature="A B scales zero_points? g_idx? bias? -> Y; "
-    "K!:int N!:int bits:int block_size!:int accuracy_level:int weight_prepacked:int",
+OPS = (
+    OnnxOp(
+        "MatMulNBits",
+        _translate,
+        signature="A B scales zero_points? g_idx? bias? -> Y; "
+        "K!:int N!:int bits:int block_size!:int accuracy_level:int weight_prepacked:int",
+    ),
 )

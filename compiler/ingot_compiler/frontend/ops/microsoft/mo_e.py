@@ -52,12 +52,14 @@ def _product(context: OpContext, position: int, activation: str | Gate = "identi
     return product
 
 
-OP = OnnxOp(
-    "MoE",
-    _translate,
-    signature="input router_probs fc1_experts_weights fc1_experts_bias? fc2_experts_weights "
-    "fc2_experts_bias? fc3_experts_weights? fc3_experts_bias? -> output; k:int "
-    "activation_type:string activation_alpha:float activation_beta:float "
-    "normalize_routing_weights:int swiglu_fusion:int swiglu_limit:float "
-    "swiglu_limit_after_activation:int use_sparse_mixer:int",
+OPS = (
+    OnnxOp(
+        "MoE",
+        _translate,
+        signature="input router_probs fc1_experts_weights fc1_experts_bias? fc2_experts_weights "
+        "fc2_experts_bias? fc3_experts_weights? fc3_experts_bias? -> output; k:int "
+        "activation_type:string activation_alpha:float activation_beta:float "
+        "normalize_routing_weights:int swiglu_fusion:int swiglu_limit:float "
+        "swiglu_limit_after_activation:int use_sparse_mixer:int",
+    ),
 )

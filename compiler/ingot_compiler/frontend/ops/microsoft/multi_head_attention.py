@@ -124,10 +124,11 @@ def _causal_mask(context: OpContext, q: int, k: int) -> int:
     return additive(context, kept, q, lowest(context, q))
 
 
-OP = OnnxOp(
+MULTI_HEAD_ATTENTION = OnnxOp(
     "MultiHeadAttention",
     _translate,
     signature="query key? value? bias? key_padding_mask? attention_bias? past_key? past_value? "
     "past_sequence_length? cache_indirection? -> output present_key? present_value? qk?; "
     "mask_filter_value:float num_heads!:int scale:float unidirectional:int",
 )
+OPS = (MULTI_HEAD_ATTENTION,)

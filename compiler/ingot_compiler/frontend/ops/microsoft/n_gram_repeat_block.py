@@ -39,6 +39,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     )
 
 
-OP = OnnxOp(
-    "NGramRepeatBlock", _translate, signature="input_ids scores -> scores_out; ngram_size!:int"
+OPS = (
+    OnnxOp(
+        "NGramRepeatBlock", _translate, signature="input_ids scores -> scores_out; ngram_size!:int"
+    ),
 )

@@ -13,7 +13,9 @@ from dataclasses import replace
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.families.weights.q_linear import floats
-from ingot_compiler.frontend.ops.microsoft.embed_layer_normalization import OP as EMBED
+from ingot_compiler.frontend.ops.microsoft.embed_layer_normalization import (
+    EMBED_LAYER_NORMALIZATION as EMBED,
+)
 
 _QUANTISED = range(2, 7)  # tables of words, positions, segments; scale, shift
 _SCALES, _ZEROS = 6, 11  # how far behind each its scale and zero point are
@@ -34,12 +36,14 @@ def _floats(context: OpContext, position: int) -> int | None:
     return floats(context, *operands)
 
 
-OP = OnnxOp(
-    "QEmbedLayerNormalization",
-    _translate,
-    signature="input_ids segment_ids? word_embedding_quant position_embedding_quant "
-    "segment_embedding? gamma_quant beta_quant mask? word_embedding_scale position_embedding_scale "
-    "segment_embedding_scale? gamma_scale beta_scale word_embedding_zero_point "
-    "position_embedding_zero_point segment_embedding_zero_point? gamma_zero_point "
-    "beta_zero_point -> layernorm_out mask_index_out; epsilon:float",
+OPS = (
+    OnnxOp(
+        "QEmbedLayerNormalization",
+        _translate,
+        signature="input_ids segment_ids? word_embedding_quant position_embedding_quant "
+        "segment_embedding? gamma_quant beta_quant mask? word_embedding_scale position_embedding_scale "
+        "segment_embedding_scale? gamma_scale beta_scale word_embedding_zero_point "
+        "position_embedding_zero_point segment_embedding_zero_point? gamma_zero_point "
+        "beta_zero_point -> layernorm_out mask_index_out; epsilon:float",
+    ),
 )

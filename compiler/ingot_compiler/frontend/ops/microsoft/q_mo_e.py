@@ -32,7 +32,7 @@ from ingot_compiler.frontend.families.weights.block_weights import is_stored
 from ingot_compiler.frontend.families.weights.column_weights import block_of_column
 from ingot_compiler.frontend.families.weights.nibbles import spread
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.ops.matmul_blocks import BITS, WORD_BITS
+from ingot_compiler.ir.ops.block_products import BITS, WORD_BITS
 from ingot_runtime.lazy_dataclass import dataclass
 
 _FIRST, _LAST, _SECOND, _ZEROS, _MIXING = 2, 5, 8, 11, 14
@@ -121,16 +121,18 @@ def _by_block(context: OpContext, part: int, shape: tuple[int, int, int]) -> int
     return broadcast_to(context, reshape(context, part, (*shape[:2], 1)), shape)
 
 
-OP = OnnxOp(
-    "QMoE",
-    _translate,
-    signature="input router_probs fc1_experts_weights fc1_scales? fc1_experts_bias? "
-    "fc2_experts_weights fc2_scales? fc2_experts_bias? fc3_experts_weights? fc3_scales? "
-    "fc3_experts_bias? fc1_zero_points? fc2_zero_points? fc3_zero_points? router_weights? "
-    "fc1_global_scale? fc2_global_scale? fc1_act_scale? fc2_act_scale? fc1_act_block_scale? "
-    "fc2_act_block_scale? -> output; k:int activation_type:string activation_alpha:float "
-    "activation_beta:float accuracy_level:int block_size:int expert_weight_bits:int "
-    "fc1_expert_weight_bits:int fc2_expert_weight_bits:int fc3_expert_weight_bits:int "
-    "normalize_routing_weights:int quant_type:string swiglu_fusion:int swiglu_limit:float "
-    "swiglu_limit_after_activation:int use_sparse_mixer:int weights_prepacked:int",
+OPS = (
+    OnnxOp(
+        "QMoE",
+        _translate,
+        signature="input router_probs fc1_experts_weights fc1_scales? fc1_experts_bias? "
+        "fc2_experts_weights fc2_scales? fc2_experts_bias? fc3_experts_weights? fc3_scales? "
+        "fc3_experts_bias? fc1_zero_points? fc2_zero_points? fc3_zero_points? router_weights? "
+        "fc1_global_scale? fc2_global_scale? fc1_act_scale? fc2_act_scale? fc1_act_block_scale? "
+        "fc2_act_block_scale? -> output; k:int activation_type:string activation_alpha:float "
+        "activation_beta:float accuracy_level:int block_size:int expert_weight_bits:int "
+        "fc1_expert_weight_bits:int fc2_expert_weight_bits:int fc3_expert_weight_bits:int "
+        "normalize_routing_weights:int quant_type:string swiglu_fusion:int swiglu_limit:float "
+        "swiglu_limit_after_activation:int use_sparse_mixer:int weights_prepacked:int",
+    ),
 )

@@ -75,9 +75,11 @@ def _heads(context: OpContext, x: int, half: Dim) -> tuple[Dim, Dim]:
     return dim_floordiv(size, own), own
 
 
-OP = OnnxOp(
-    "RotaryEmbedding",
-    _translate,
-    signature="input position_ids cos_cache sin_cache -> output; interleaved:int "
-    "is_packed_batching:int num_heads:int rotary_embedding_dim:int scale:float",
+OPS = (
+    OnnxOp(
+        "RotaryEmbedding",
+        _translate,
+        signature="input position_ids cos_cache sin_cache -> output; interleaved:int "
+        "is_packed_batching:int num_heads:int rotary_embedding_dim:int scale:float",
+    ),
 )

@@ -30,7 +30,9 @@ from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.build.operand_sizes import sizes_of
 from ingot_compiler.frontend.families.attention.attention_heads import additive
 from ingot_compiler.frontend.families.attention.cache_lengths import cache_lengths
-from ingot_compiler.frontend.ops.microsoft.group_query_attention import OP as GROUPED
+from ingot_compiler.frontend.ops.microsoft.group_query_attention import (
+    GROUP_QUERY_ATTENTION as GROUPED,
+)
 from ingot_compiler.ir.dims import Dim, dim_floordiv
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.sizes.ranges import maximum
@@ -98,11 +100,13 @@ def _seen(context: OpContext) -> int:
     return binary_scalar(context, "equal", table, 1)
 
 
-OP = OnnxOp(
-    "SparseAttention",
-    _translate,
-    signature="query key? value? past_key past_value block_row_indices block_col_indices "
-    "total_sequence_length key_total_sequence_lengths cos_cache? sin_cache? -> output "
-    "present_key present_value; do_rotary:int kv_num_heads!:int num_heads!:int "
-    "rotary_interleaved:int scale:float sparse_block_size!:int",
+OPS = (
+    OnnxOp(
+        "SparseAttention",
+        _translate,
+        signature="query key? value? past_key past_value block_row_indices block_col_indices "
+        "total_sequence_length key_total_sequence_lengths cos_cache? sin_cache? -> output "
+        "present_key present_value; do_rotary:int kv_num_heads!:int num_heads!:int "
+        "rotary_interleaved:int scale:float sparse_block_size!:int",
+    ),
 )

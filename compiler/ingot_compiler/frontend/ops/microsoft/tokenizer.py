@@ -161,8 +161,10 @@ def _with_marks(context: OpContext, places: int, known: int) -> int:
     return concat(context, [first, places, last], 1)
 
 
-OP = OnnxOp(
-    "Tokenizer",
-    _translate,
-    signature="X -> Y; mark!:int mincharnum!:int pad_value!:string separators:strings tokenexp:string",
+OPS = (
+    OnnxOp(
+        "Tokenizer",
+        _translate,
+        signature="X -> Y; mark!:int mincharnum!:int pad_value!:string separators:strings tokenexp:string",
+    ),
 )

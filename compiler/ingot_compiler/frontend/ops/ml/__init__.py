@@ -1,26 +1,26 @@
-"""The ops of classical machine learning, ai.onnx.ml, that Ingot translates. One file per op and one
-line here.
+"""The ops of classical machine learning, ai.onnx.ml, that Ingot translates. Each is a row of
+``OPS`` in a module here, and one line below.
 
 In: nothing. Out: ``FILES``. Not done here: the table of all ops (``op_table``).
 """
 
 FILES = {
-    "ArrayFeatureExtractor": "array_feature_extractor",
-    "Binarizer": "binarizer",
-    "CategoryMapper": "category_mapper",
-    "FeatureVectorizer": "feature_vectorizer",
-    "Imputer": "imputer",
+    "ArrayFeatureExtractor": "features",
+    "Binarizer": "features",
+    "CategoryMapper": "labels",
+    "FeatureVectorizer": "features",
+    "Imputer": "features",
     "LabelEncoder": "label_encoder",
-    "LinearClassifier": "linear_classifier",
-    "LinearRegressor": "linear_regressor",
-    "Normalizer": "normalizer",
-    "OneHotEncoder": "one_hot_encoder",
-    "SVMClassifier": "svm_classifier",
-    "SVMRegressor": "svm_regressor",
-    "Scaler": "scaler",
-    "TreeEnsemble": "tree_ensemble",
-    "TreeEnsembleClassifier": "tree_ensemble_classifier",
-    "TreeEnsembleRegressor": "tree_ensemble_regressor",
-    "ZipMap": "zip_map",
+    "LinearClassifier": "linear_models",
+    "LinearRegressor": "linear_models",
+    "Normalizer": "features",
+    "OneHotEncoder": "features",
+    "SVMClassifier": "vector_machines",
+    "SVMRegressor": "vector_machines",
+    "Scaler": "features",
+    "TreeEnsemble": "tree_ensembles",
+    "TreeEnsembleClassifier": "tree_ensembles",
+    "TreeEnsembleRegressor": "tree_ensembles",
+    "ZipMap": "labels",
 }
-"""Op of ai.onnx.ml -> its file."""
+"""Op of ai.onnx.ml -> its module."""

@@ -185,4 +185,4 @@ def _default(context: OpContext, dtype: str) -> int:
     return context.scalar("i64", context.int_attribute("default_int64", -1))
 
 
-OP = OnnxOp("LabelEncoder", _translate)
+OPS = (OnnxOp("LabelEncoder", _translate),)

@@ -1,9 +1,0 @@
-"""ONNX Acos: arc cosine, elementwise.
-
-In: the node's operands. Out: core ``acos``. Not done here: types (``ir/ops``).
-"""
-
-from ingot_compiler.frontend.build.direct import direct
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-
-OP = OnnxOp("Acos", direct("acos"))

@@ -1,9 +1,0 @@
-"""ONNX Acosh: inverse hyperbolic cosine, elementwise.
-
-In: the node's operands. Out: core ``acosh``. Not done here: types (``ir/ops``).
-"""
-
-from ingot_compiler.frontend.build.direct import direct
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-
-OP = OnnxOp("Acosh", direct("acosh"))

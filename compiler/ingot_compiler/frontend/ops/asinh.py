@@ -1,9 +1,0 @@
-"""ONNX Asinh: inverse hyperbolic sine, elementwise.
-
-In: the node's operands. Out: core ``asinh``. Not done here: types (``ir/ops``).
-"""
-
-from ingot_compiler.frontend.build.direct import direct
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-
-OP = OnnxOp("Asinh", direct("asinh"))

@@ -1,9 +1,0 @@
-"""ONNX Erf: the error function, elementwise.
-
-In: the node's operands. Out: core ``erf``. Not done here: types (``ir/ops``).
-"""
-
-from ingot_compiler.frontend.build.direct import direct
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-
-OP = OnnxOp("Erf", direct("erf"))

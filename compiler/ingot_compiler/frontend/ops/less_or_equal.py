@@ -1,9 +1,0 @@
-"""ONNX LessOrEqual: a <= b, elementwise with broadcasting.
-
-In: the node's operands. Out: core ``less_equal``. Not done here: types (``ir/ops``).
-"""
-
-from ingot_compiler.frontend.build.direct import direct
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-
-OP = OnnxOp("LessOrEqual", direct("less_equal"))

@@ -1,9 +1,0 @@
-"""ONNX Sum: the sum of all operands, elementwise with broadcasting; NaN propagates.
-
-In: the node's operands. Out: a chain of core ``add``. Not done here: types (``ir/ops``).
-"""
-
-from ingot_compiler.frontend.build.direct import chained
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-
-OP = OnnxOp("Sum", chained("add"))
