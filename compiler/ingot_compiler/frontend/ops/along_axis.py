@@ -31,7 +31,8 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 def _along_cum_prod(context: OpContext, x: int, axis: int) -> int:
     """Running products along an axis.
 
-    In: a tensor of numbers and an axis. Out: core ``select`` and ``reduce`` over pairs of positions.
+    In: a tensor of numbers and an axis. Out: core ``select`` and ``reduce`` over pairs of
+    positions.
     """
     rows = swap_last(context, x, axis)
     *outer, size = context.shape_of(rows)

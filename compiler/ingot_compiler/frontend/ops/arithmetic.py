@@ -72,8 +72,8 @@ def _pow(context: OpContext) -> Sequence[int]:
 
     In: x and y, perhaps of different types. Out: core ``pow``, ``cast``.
 
-    The power is computed in a type that holds both, as ``onnx.reference`` does, and rounded to that of
-    x: an exponent keeps its last bit, which decides the sign. A negative integer exponent of an
+    The power is computed in a type that holds both, as ``onnx.reference`` does, and rounded to that
+    of x: an exponent keeps its last bit, which decides the sign. A negative integer exponent of an
     integer, which numpy refuses and ONNX leaves open, gives the truncated reciprocal.
     """
     x, y = context.operand(0), context.operand(1)

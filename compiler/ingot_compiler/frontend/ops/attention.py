@@ -1,7 +1,8 @@
 """ONNX Attention (opset 23): the core op where it is plain, else ONNX's own function body.
 
-In: Q, K, V in three or four dimensions, perhaps a mask, and a past. Out: core ``attention``, keys and
-values with their past; else the translated body. Not done here: attention that exporters write as several nodes (``passes``).
+In: Q, K, V in three or four dimensions, perhaps a mask, and a past. Out: core ``attention``, keys
+and values with their past; else the translated body. Not done here: attention that exporters write
+as several nodes (``passes``).
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ _PLAIN_ATTRIBUTES = frozenset(
 
 def _is_plain(context: OpContext) -> bool:
     """No cap, scores; sizes of heads known; caches that are given and returned; causal only without
-    a mask (ONNX aligns them its own way); lengths of samples only without a past, and with a mask of
-    all keys."""
+    a mask (ONNX aligns them its own way); lengths of samples only without a past, and with a mask
+    of all keys."""
     values, mask = [context.operand(position) for position in range(3)], context.optional(3)
     dtype, rank = context.dtype_of(values[0]), context.rank_of(values[0])
     causal = context.bool_attribute("is_causal")

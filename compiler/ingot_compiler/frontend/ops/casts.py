@@ -91,8 +91,8 @@ def cast_attributes(context: OpContext) -> tuple[bool, Rounding]:
 def _cast_like(context: OpContext) -> Sequence[int]:
     """Change to the element type of another tensor.
 
-    In: a tensor and one of the wanted type. Out: core ``cast``, or what ``low_bits`` and ``strings``
-    compose.
+    In: a tensor and one of the wanted type. Out: core ``cast``, or what ``low_bits`` and
+    ``strings`` compose.
     """
     x, like = context.operand(0), context.operand(1)
     if x < 0 or like < 0:

@@ -19,8 +19,8 @@ from ingot_compiler.ir.sizes.ranges import maximum
 def _if(context: OpContext) -> Sequence[int]:
     """The results of one of two graphs.
 
-    In: a bool and two graphs without inputs, which see the tensors outside. Out: core ``if``, or the
-    nodes of one graph where the condition is known.
+    In: a bool and two graphs without inputs, which see the tensors outside. Out: core ``if``, or
+    the nodes of one graph where the condition is known.
     """
     then, otherwise = context.body("then_branch"), context.body("else_branch")
     return build_if(context, context.operand(0), then.translate, otherwise.translate)
@@ -61,8 +61,8 @@ def _loop(context: OpContext) -> Sequence[int]:
 
 
 def _is_counted(context: OpContext) -> bool:
-    """Whether the trip count, or else the condition, may be known for every iteration, and there are
-    not too many."""
+    """Whether the trip count, or else the condition, may be known for every iteration, and there
+    are not too many."""
     trip_count, condition = context.optional(0), context.optional(1)
     limit = None if trip_count is None else context.known_ints(trip_count)
     if trip_count is not None and (limit is None or limit[0] > _ITERATIONS_MAX):

@@ -1,7 +1,7 @@
 """ONNX MaxPool: the greatest element per window, perhaps with its position.
 
-In: x[N, C, spatial..]. Out: core ``max_pool``; positions by another one, over numbers that hold them,
-or by ``argmax`` over shifted copies. Not done here: types (``ir/ops``).
+In: x[N, C, spatial..]. Out: core ``max_pool``; positions by another one, over numbers that hold
+them, or by ``argmax`` over shifted copies. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations

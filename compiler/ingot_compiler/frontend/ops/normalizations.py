@@ -98,8 +98,8 @@ def _group_normalization(context: OpContext) -> Sequence[int]:
 def _instance_normalization(context: OpContext) -> Sequence[int]:
     """Every channel of every sample by itself.
 
-    In: x[N, C, spatial..], scale and bias [C]. Out: core ``group_norm`` with one channel per group; for
-    a number of channels that is known at run time only, ``reduce`` and elementwise ops.
+    In: x[N, C, spatial..], scale and bias [C]. Out: core ``group_norm`` with one channel per group;
+    for a number of channels that is known at run time only, ``reduce`` and elementwise ops.
     """
     x, scale, bias = (context.operand(position) for position in range(3))
     epsilon, shape = context.float_attribute("epsilon", 1e-5), context.shape_of(x)

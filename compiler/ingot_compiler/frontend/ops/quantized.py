@@ -177,8 +177,8 @@ def _q_linear_mat_mul(context: OpContext) -> Sequence[int]:
 def _quantize_linear(context: OpContext) -> Sequence[int]:
     """round(x / scale) + zero point, saturated.
 
-    In: a float tensor, scales, perhaps zero points. Out: a tensor of integers of at most 16 bits, or
-    of floats of at most 8.
+    In: a float tensor, scales, perhaps zero points. Out: a tensor of integers of at most 16 bits,
+    or of floats of at most 8.
     """
     x, scale, zero = context.operand(0), context.operand(1), context.optional(2)
     number = context.int_attribute("output_dtype", 0)

@@ -37,8 +37,8 @@ def _multinomial(context: OpContext) -> Sequence[int]:
 
     In: [batch, classes]. Out: i32 or i64 [batch, sample_size].
 
-    The class of a number u in [0, 1) is the first whose sum of probabilities up to it is above u times
-    the whole sum.
+    The class of a number u in [0, 1) is the first whose sum of probabilities up to it is above u
+    times the whole sum.
     """
     x, count = context.operand(0), context.int_attribute("sample_size", 1)
     require(context.rank_of(x) == 2, "[batch, classes]", context.type_of(x))

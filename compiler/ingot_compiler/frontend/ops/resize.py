@@ -55,8 +55,8 @@ class Sampling:
 def _resize(context: OpContext) -> Sequence[int]:
     """Resample along some axes; opsets 10 to newest.
 
-    In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time.
-    Out: core ``resize``.
+    In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run
+    time. Out: core ``resize``.
     """
     x = context.operand(0)
     rank = context.rank_of(x)

@@ -71,8 +71,8 @@ def _optional(context: OpContext) -> Sequence[int]:
 def _optional_get_element(context: OpContext) -> Sequence[int]:
     """What an optional holds.
 
-    In: a tensor, a sequence or an optional. Out: the same value; a call whose optional holds nothing is
-    refused.
+    In: a tensor, a sequence or an optional. Out: the same value; a call whose optional holds
+    nothing is refused.
     """
     value = context.operand(0)
     found = value_of(context, value)
@@ -88,8 +88,8 @@ def _optional_get_element(context: OpContext) -> Sequence[int]:
 def _optional_has_element(context: OpContext) -> Sequence[int]:
     """Whether there is an operand that holds something.
 
-    In: perhaps a tensor, a sequence or an optional. Out: a bool, known unless the optional is an input or
-    what a branch gives.
+    In: perhaps a tensor, a sequence or an optional. Out: a bool, known unless the optional is an
+    input or what a branch gives.
     """
     value = context.optional(0)
     found = None if value is None else value_of(context, value)

@@ -1,7 +1,7 @@
 """ONNX StringNormalizer: stop words removed, then letters in lower or upper case.
 
-In: strings [C] or [1, C]. Out: strings [D] or [1, D], one that is empty where none is left. Not done
-here: languages (``locale``), by whose rules some letters change otherwise.
+In: strings [C] or [1, C]. Out: strings [D] or [1, D], one that is empty where none is left. Not
+done here: languages (``locale``), by whose rules some letters change otherwise.
 """
 
 from __future__ import annotations

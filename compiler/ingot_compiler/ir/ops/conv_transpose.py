@@ -1,5 +1,5 @@
-"""``conv_transpose(x, w[, bias]){strides, pads_before, pads_after, dilations, groups, output_padding}``:
-the transpose of a convolution (ONNX ConvTranspose-22, pads resolved).
+"""``conv_transpose(x, w[, bias]){strides, pads_before, pads_after, dilations, groups,
+output_padding}``: the transpose of a convolution (ONNX ConvTranspose-22, pads resolved).
 
 In: x[N, C, spatial..], w[C, O/groups, kernel..], bias[O] of one element type. Out: [N, O, sizes..]
 with size = ``(d - 1) * stride + (k - 1) * dilation + 1 + output_padding - pads``. Not done here:

@@ -73,11 +73,11 @@ def _infer_append(types: Sequence[TensorType], attributes: Attributes) -> Inferr
 
 
 APPEND = CoreOp("append", _infer_append, CONCAT.reference, traits=Trait.MOVEMENT)
-"""``append(past, new){axis}``: what a caller keeps from call to call, and this call's part
-behind it.
+"""``append(past, new){axis}``: what a caller keeps from call to call, and this call's part behind
+it.
 
-In: two tensors of one element type, equal but for ``axis``. Out: as ``concat`` of both. It is an op of
-its own because the result may lie where the first operand does (``lowering.groups.states``).
+In: two tensors of one element type, equal but for ``axis``. Out: as ``concat`` of both. It is an op
+of its own because the result may lie where the first operand does (``lowering.groups.states``).
 """
 
 

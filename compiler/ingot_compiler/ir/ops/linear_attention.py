@@ -1,5 +1,6 @@
-"""``linear_attention(q, k, v, decay, beta, state){corrects, scale}``: attention by a matrix for each
-head that every token changes (LinearAttention of ONNX Runtime; gated delta networks, retention).
+"""``linear_attention(q, k, v, decay, beta, state){corrects, scale}``: attention by a matrix for
+each head that every token changes (LinearAttention of ONNX Runtime; gated delta networks,
+retention).
 
 In: f32 q [B, T, Hq, K], k [B, T, Hk, K], v [B, T, H, V], decay [B, T, H, K or 1], beta [B, T, H],
 state [B, H, K, V], where Hk divides H and one of Hq and H the other. Head h of the state belongs to

@@ -1,4 +1,5 @@
-"""``loop(trip_count, cond, carried...){iterations, symbols} {(iteration, cond, carried...) -> (cond, carried..., scan...)}``.
+"""``loop(trip_count, cond, carried...){iterations, symbols} {(iteration, cond, carried...) ->
+(cond, carried..., scan...)}``.
 
 In: an i64 and a bool of rank 0, values to carry. Out: the carried values at the end, then each scan
 output's elements, one per iteration, stacked on a new first axis (ONNX Loop-11). Not done here:

@@ -1,8 +1,8 @@
 """``suppress_overlaps{count, is_limited, is_centered}(boxes, scores, least, overlap, count_max)``:
 the boxes of each row of scores that no better one of them overlaps (ONNX NonMaxSuppression-11).
 
-In: f32 boxes[B, n, 4], f32 scores[B, C, n], an f32 and an f32 and an i64 of rank 0. A box is y, x of
-a corner and of the one opposite to it, or x, y of its centre, its width and height
+In: f32 boxes[B, n, 4], f32 scores[B, C, n], an f32 and an f32 and an i64 of rank 0. A box is y, x
+of a corner and of the one opposite to it, or x, y of its centre, its width and height
 (``is_centered``). Out: i64[B, C, 1 + count]: how many boxes are kept, and which, best first, with
 zeros behind them: of the boxes whose score is above ``least``, or of all unless ``is_limited``, the
 first ``count_max``, and no more than ``count``, whose intersection over union with every better one

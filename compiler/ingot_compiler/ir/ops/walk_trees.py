@@ -1,12 +1,12 @@
-"""``walk_trees{depth, features, leaves}``: what the leaf says in which each row ends in each decision
-tree (what ONNX ai.onnx.ml TreeEnsemble-5 and its older forms are made of).
+"""``walk_trees{depth, features, leaves}``: what the leaf says in which each row ends in each
+decision tree (what ONNX ai.onnx.ml TreeEnsemble-5 and its older forms are made of).
 
 In: x[rows, n] of u32 or u64, n >= features; nodes[m, 4] of the same type: a column, a limit, and
 where the rows of two nodes begin in the table, the one to go on to if ``x[column] <= limit``, and
 the other; u32 roots[trees], likewise. The first ``leaves`` nodes are leaves: they go on to
-themselves, and their second number is what they say. No way is longer than ``depth``. Out:
-[trees, rows] of the same type. Not done here: the tables (the frontend makes them), what a leaf
-stands for, lowering.
+themselves, and their second number is what they say. No way is longer than ``depth``. Out: [trees,
+rows] of the same type. Not done here: the tables (the frontend makes them), what a leaf stands for,
+lowering.
 """
 
 from __future__ import annotations

@@ -140,14 +140,14 @@ def _reference_write_rows(operands: Sequence[Array], attributes: Attributes) -> 
 
 
 WRITE_ROWS = CoreOp("write_rows", _infer_write_rows, _reference_write_rows, traits=Trait.INDEXED)
-"""``write_rows(past, places, rows){axis, held}``: past with some rows replaced: a cache of
-fixed length.
+"""``write_rows(past, places, rows){axis, held}``: past with some rows replaced: a cache of fixed
+length.
 
-In: past[B.., L, D..], its length along ``axis``; i64 places [B or 1, N] in [-L, L), for each entry of
-the first axis its own, or one list for all (the only choice where ``axis`` is the first); rows
-[B.., N, D..] of past's element type. Out: past's type: place ``places[b, i]`` has ``rows[b, .., i]``,
-the last of several at one place. ``held``: the result may lie where past does, from call to call
-(``passes.hold_rows``).
+In: past[B.., L, D..], its length along ``axis``; i64 places [B or 1, N] in [-L, L), for each entry
+of the first axis its own, or one list for all (the only choice where ``axis`` is the first); rows
+[B.., N, D..] of past's element type. Out: past's type: place ``places[b, i]`` has ``rows[b, ..,
+i]``, the last of several at one place. ``held``: the result may lie where past does, from call to
+call (``passes.hold_rows``).
 """
 
 

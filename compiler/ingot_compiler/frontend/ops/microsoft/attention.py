@@ -30,8 +30,8 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 def _attention(context: OpContext) -> Sequence[int]:
     """Attention with the projections of queries, keys and values.
 
-    In: x[B, S, C], weights [C, q + k + v], perhaps their bias, masks, a past [2, B, heads, P, D]. Out:
-    [B, S, v], the keys and values with their past.
+    In: x[B, S, C], weights [C, q + k + v], perhaps their bias, masks, a past [2, B, heads, P, D].
+    Out: [B, S, v], the keys and values with their past.
     """
     if context.bool_attribute("do_rotary"):
         raise Unsupported("a rotation of queries and keys, which ONNX Runtime has for GPUs alone")
@@ -101,8 +101,8 @@ ATTENTION = OnnxOp(
 def _q_attention(context: OpContext) -> Sequence[int]:
     """Attention whose projections are products of quantised operands.
 
-    In: 8-bit x[B, S, C] and weights [C, 3 * hidden], their bias, scales, perhaps a mask, zero points
-    and a past. Out: what ``Attention`` gives of what they stand for.
+    In: 8-bit x[B, S, C] and weights [C, 3 * hidden], their bias, scales, perhaps a mask, zero
+    points and a past. Out: what ``Attention`` gives of what they stand for.
     """
     x = floats(context, context.operand(0), context.operand(3), context.optional(6))
     w = floats(context, context.operand(1), context.operand(4), context.optional(7), axis=1)

@@ -42,8 +42,8 @@ def of_conv(context: OpContext) -> dict[str, ImportedAttribute | RegionBody]:
 def _fused_conv(context: OpContext) -> Sequence[int]:
     """ONNX's Conv, perhaps plus a residual, and an activation.
 
-    In: x, weights, perhaps a bias and a tensor of the result's shape. Out: what Conv gives, added and
-    activated.
+    In: x, weights, perhaps a bias and a tensor of the result's shape. Out: what Conv gives, added
+    and activated.
     """
     operands = [context.operand(0), context.operand(1), context.optional(2)]
     (result,) = results_of(context, "Conv", operands, of_conv(context))
@@ -69,8 +69,8 @@ FUSED_CONV = OnnxOp(
 def _nhwc_conv(context: OpContext) -> Sequence[int]:
     """ONNX's Conv of images whose channels come last.
 
-    In: x[N, H, W, C], weights [O, kernel.., C / group], perhaps a bias. Out: what Conv gives, with its
-    channels last.
+    In: x[N, H, W, C], weights [O, kernel.., C / group], perhaps a bias. Out: what Conv gives, with
+    its channels last.
 
     The kernel for GPUs and the optimiser that writes the op have the channels of weights last; its
     documentation has them first, which is taken where the sizes say so.

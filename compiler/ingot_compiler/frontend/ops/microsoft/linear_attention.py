@@ -21,7 +21,8 @@ def _linear_attention(context: OpContext) -> Sequence[int]:
     """A matrix for each head that every token changes.
 
     In: queries, keys and values [B, T, heads * depth], perhaps a state [B, H, K, V], logarithms of
-    decays [B, T, H] or [B, T, H * K], changes [B, T, H] or [B, T, 1]. Out: core ``linear_attention``.
+    decays [B, T, H] or [B, T, H * K], changes [B, T, H] or [B, T, 1]. Out: core
+    ``linear_attention``.
     """
     if context.int_attribute("state_window", 0):
         raise Unsupported("a window of states")

@@ -1,9 +1,9 @@
 """ONNX Runtime MRotaryEmbedding: rotary embeddings by three positions of each token, in time, down
 and across an image.
 
-In: x [B, S, hidden] or [B, heads, S, D], positions [3, B, S], tables of cosines and sines. Out: what
-ONNX's RotaryEmbedding gives by tables whose columns are those of one of the three positions. Not
-done here: ragged batches and the attribute ``scale`` (refused).
+In: x [B, S, hidden] or [B, heads, S, D], positions [3, B, S], tables of cosines and sines. Out:
+what ONNX's RotaryEmbedding gives by tables whose columns are those of one of the three positions.
+Not done here: ragged batches and the attribute ``scale`` (refused).
 """
 
 from __future__ import annotations

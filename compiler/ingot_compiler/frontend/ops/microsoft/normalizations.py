@@ -86,8 +86,8 @@ def _simplified_layer_normalization(context: OpContext) -> Sequence[int]:
 def _skip_group_norm(context: OpContext) -> Sequence[int]:
     """GroupNorm of a sum, and the sum.
 
-    In: x, scale, shift, a residual [N, H, W, C], [N, 1, 1, C] or [N, C], perhaps a bias [C]. Out: core
-    ``add``, ``group_norm``, ``silu``.
+    In: x, scale, shift, a residual [N, H, W, C], [N, 1, 1, C] or [N, C], perhaps a bias [C]. Out:
+    core ``add``, ``group_norm``, ``silu``.
     """
     x, skip, bias = context.operand(0), context.operand(3), context.optional(4)
     spatial = range(2, context.rank_of(x))

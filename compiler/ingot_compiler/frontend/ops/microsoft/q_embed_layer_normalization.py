@@ -1,8 +1,8 @@
 """ONNX Runtime QEmbedLayerNormalization: EmbedLayerNormalization of quantised tables.
 
 In: word and perhaps segment numbers; tables, scale and shift of 8 bits, each with a scale and a
-zero point; perhaps a mask. Out: what ``EmbedLayerNormalization`` gives of what they stand for. Not done
-here: that (``embed_layer_normalization``).
+zero point; perhaps a mask. Out: what ``EmbedLayerNormalization`` gives of what they stand for. Not
+done here: that (``embed_layer_normalization``).
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 def _q_gemm(context: OpContext) -> Sequence[int]:
     """``alpha * A' B' + C`` of quantised matrices; quantised where the result has a scale.
 
-    In: a, b, each with scale and zero point; perhaps C of i32, whose scale is alpha times both; perhaps
-    scale and zero point of the result. Out: 8-bit integers, or f32.
+    In: a, b, each with scale and zero point; perhaps C of i32, whose scale is alpha times both;
+    perhaps scale and zero point of the result. Out: 8-bit integers, or f32.
     """
     for position in (0, 3):
         if context.rank_of(context.operand(position)) != 2:
@@ -51,7 +51,8 @@ SIGNATURE = "A A_scale A_zero_point? B B_scale B_zero_point? C_scale C_zero_poin
 def _q_linear_add(context: OpContext) -> Sequence[int]:
     """Sum of two quantised tensors, quantised.
 
-    In: a, b, each with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
+    In: a, b, each with scale and zero point; scale and zero point of the result. Out: 8-bit
+    integers.
     """
     total = context.add("add", dequantised(context, 0), dequantised(context, 3))
     return (quantised(context, total, 6),)
@@ -79,8 +80,8 @@ def _q_linear_concat(context: OpContext) -> Sequence[int]:
 def _q_linear_conv(context: OpContext) -> Sequence[int]:
     """ONNX's, of images whose channels may come last.
 
-    In: x[N, C, spatial..] or [N, spatial.., C] and weights with scales and zero points, those of the
-    result, perhaps a bias. Out: an 8-bit image of the same form.
+    In: x[N, C, spatial..] or [N, spatial.., C] and weights with scales and zero points, those of
+    the result, perhaps a bias. Out: an 8-bit image of the same form.
     """
     attributes = dict(context.attributes)
     attributes.pop("channels_last", None)
@@ -139,7 +140,8 @@ def _q_linear_leaky_relu(context: OpContext) -> Sequence[int]:
 def _q_linear_mul(context: OpContext) -> Sequence[int]:
     """Product of two quantised tensors, element by element, quantised.
 
-    In: a, b, each with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
+    In: a, b, each with scale and zero point; scale and zero point of the result. Out: 8-bit
+    integers.
     """
     product = context.add("mul", dequantised(context, 0), dequantised(context, 3))
     return (quantised(context, product, 6),)

@@ -1,7 +1,7 @@
 """ONNX Runtime RotaryEmbedding: ONNX's own op, whose operands come in another order.
 
-In: x[B, S, hidden] or [B, heads, S, D], positions [B, S] or the first one [1], tables of cosines and
-sines. Out: what ONNX's RotaryEmbedding gives. Not done here: ragged batches and the attribute
+In: x[B, S, hidden] or [B, heads, S, D], positions [B, S] or the first one [1], tables of cosines
+and sines. Out: what ONNX's RotaryEmbedding gives. Not done here: ragged batches and the attribute
 ``scale``, which ONNX Runtime does not read on processors.
 """
 

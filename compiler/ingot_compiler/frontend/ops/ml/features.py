@@ -57,8 +57,8 @@ def _binarizer(context: OpContext) -> Sequence[int]:
 def _feature_vectorizer(context: OpContext) -> Sequence[int]:
     """Features of several tensors beside each other.
 
-    In: tensors [N, n] or [N]. Out: f32 [N, sum of the sizes]: each tensor cut, or filled with zeros, to
-    the size that ``inputdimensions`` says.
+    In: tensors [N, n] or [N]. Out: f32 [N, sum of the sizes]: each tensor cut, or filled with
+    zeros, to the size that ``inputdimensions`` says.
     """
     operands = context.given()
     sizes = numbers_of(context, "inputdimensions")
@@ -152,8 +152,8 @@ def _norm(context: OpContext, x: int, name: str) -> int:
 def _one_hot_encoder(context: OpContext) -> Sequence[int]:
     """For each number or string a row that is 1 at its category.
 
-    In: a tensor of numbers or strings. Out: f32 [.., categories]; one that is none of them gives zeros, or
-    is refused (``zeros`` 0). Floats are cut to integers.
+    In: a tensor of numbers or strings. Out: f32 [.., categories]; one that is none of them gives
+    zeros, or is refused (``zeros`` 0). Floats are cut to integers.
     """
     x, texts = context.operand(0), context.attributes.get("cats_strings", ())
     categories = numbers_of(context, "cats_int64s")

@@ -46,8 +46,8 @@ def _tree_ensemble_classifier(context: OpContext) -> Sequence[int]:
 
     In: x[N, features]. Out: i64 labels [N], f32 scores [N, classes].
 
-    Of two classes of which leaves name one alone, that score decides: from 1/2 on for weights none of
-    which is negative, from 0 on otherwise.
+    Of two classes of which leaves name one alone, that score decides: from 1/2 on for weights none
+    of which is negative, from 0 on otherwise.
     """
     labels = class_labels(context)
     if len(labels) < 2:

@@ -43,8 +43,8 @@ _LEAST = 1e-7  # of a probability of a pair
 def _svm_classifier(context: OpContext) -> Sequence[int]:
     """Each pair of classes is decided, and most decisions win.
 
-    In: x[N, n]. Out: i64 labels [N]; f32 scores: of the pairs [N, pairs], with ``prob_a`` probabilities
-    [N, classes]. Without support vectors it is linear: [N, classes].
+    In: x[N, n]. Out: i64 labels [N]; f32 scores: of the pairs [N, pairs], with ``prob_a``
+    probabilities [N, classes]. Without support vectors it is linear: [N, classes].
     """
     labels, per_class = class_labels(context), numbers_of(context, "vectors_per_class")
     if sum(per_class) == 0:
