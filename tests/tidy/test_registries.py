@@ -22,7 +22,7 @@ from tests.tidy.source import ROOT, modules
 
 from ingot_artifacts.store import layers
 from ingot_build_rules.engine.executors import registry as executors
-from ingot_build_rules.tools.cli.shell.verbs import VERBS, module_of
+from ingot_build_rules.tools.cli.shell.verbs import VERBS, module_of, read_verb
 from ingot_build_rules.tools.text.stage_text import STAGE_TEXTS
 from ingot_build_rules.tools.text.stages import STAGES
 from ingot_compiler.frontend.ops import FILES, microsoft, ml, training
@@ -84,8 +84,14 @@ def test_verbs_and_modules_agree() -> None:
     cli = "ingot_build_rules.tools.cli"
     names = {module.name.removeprefix(f"{cli}.") for module in modules(cli)} - {cli}
     assert {name for name in names if "." not in name} - CLI_HELPERS - CLI_ROOMS == verbs
-    described = {name for name in names if name.startswith("arguments.")}
-    assert {name.rsplit(".", 1)[1] for name in described} == verbs
+    described = [
+        verb
+        for name in sorted(names)
+        if name.startswith("arguments.")
+        for verb in importlib.import_module(f"{cli}.{name}").TAKES
+    ]
+    assert sorted(described) == sorted(name for name, _ in VERBS)
+    assert all(read_verb(name).name == name for name, _ in VERBS)
 
 
 def test_every_stage_has_a_text() -> None:

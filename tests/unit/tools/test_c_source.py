@@ -26,7 +26,7 @@ import ingot
 import ingot_runtime
 from ingot_build_rules.making.options.options import make_options
 from ingot_build_rules.making.stages.compile_model import compile_model
-from ingot_build_rules.tools.cli.arguments.export import OPTIONS
+from ingot_build_rules.tools.cli.arguments.export import TAKES
 from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.backends.c.c_forms import C_FORMS, CForm
 from ingot_compiler.backends.c.kernel_text import c_kernel
@@ -74,7 +74,7 @@ def test_architectures(model: str, form: str, tmp_path: Path) -> None:
 
 def test_forms() -> None:
     """The command offers each form."""
-    (option,) = [option for option in OPTIONS if option.names == "--target"]
+    (option,) = [option for option in TAKES["export"].options if option.names == "--target"]
     assert option.choices == tuple(form.name for form in C_FORMS)
 
 

@@ -10,9 +10,10 @@ from ingot_build_rules.tools.cli.shell.options import (
     Argument,
     Example,
     Option,
+    Takes,
 )
 
-ARGUMENTS = (
+_ARGUMENTS = (
     Argument(
         "bundle",
         "BUNDLE",
@@ -20,7 +21,7 @@ ARGUMENTS = (
         "bundle-or-model",
     ),
 )
-OPTIONS = (
+_OPTIONS = (
     Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz", "arrays"),
     CALL_SHAPE,
     Option("--threads", "threads that compute (default 1)", "N", "count", 1),
@@ -55,7 +56,7 @@ OPTIONS = (
     *CACHE,
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example("ingot bench model.ingot", "time per call, and per kernel"),
     Example("ingot bench model.ingot --threads 2 --seconds 10", "longer, with two threads"),
     Example("ingot bench decoder.ingot --decode 128 --decode 4096", "a token behind so many"),
@@ -63,3 +64,5 @@ EXAMPLES = (
     Example("ingot bench model.onnx --against onnxruntime,openvino", "beside other engines"),
     Example("ingot bench model.onnx --target x86-64-v3", "a model, compiled for the moment"),
 )
+
+TAKES = {"bench": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

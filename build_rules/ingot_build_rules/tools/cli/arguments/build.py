@@ -10,10 +10,11 @@ from ingot_build_rules.tools.cli.shell.options import (
     TARGETS,
     Example,
     Option,
+    Takes,
 )
 
-ARGUMENTS = (TARGETS,)
-OPTIONS = (
+_ARGUMENTS = (TARGETS,)
+_OPTIONS = (
     *PROJECT,
     JOBS,
     Option("-n --dry-run", "say what would run, run nothing"),
@@ -32,9 +33,11 @@ OPTIONS = (
     Option("--allow-outside", "let the project write outside of its folder: bundles, its cache"),
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example("ingot build", "everything that ingot.toml of this folder, or of one above, asks for"),
     Example("ingot build detector -j 4", "one bundle and its tests, with four processes"),
     Example("ingot build -n --explain", "say what would run and why, and run nothing"),
     Example("ingot build --frozen", "in CI: fail if a result is not what the lock files say"),
 )
+
+TAKES = {"build": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

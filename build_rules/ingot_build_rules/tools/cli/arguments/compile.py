@@ -10,11 +10,12 @@ from ingot_build_rules.tools.cli.shell.options import (
     Argument,
     Example,
     Option,
+    Takes,
     compile_option,
 )
 from ingot_build_rules.tools.text.stages import FROM_STAGES, STAGES
 
-ARGUMENTS = (
+_ARGUMENTS = (
     Argument(
         "model",
         "MODEL",
@@ -23,7 +24,7 @@ ARGUMENTS = (
         "model",
     ),
 )
-OPTIONS = (
+_OPTIONS = (
     Option(
         "-o --output",
         "the bundle to write (default: the model's name with .ingot, in this folder); with --to, "
@@ -73,7 +74,7 @@ OPTIONS = (
     QUIET,
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example("ingot compile model.onnx", "model.ingot, for this machine alone"),
     Example(
         "ingot compile model.onnx -o out.ingot --target x86-64-v3 --target x86-64-v4",
@@ -95,3 +96,5 @@ EXAMPLES = (
     ),
     Example("ingot compile model.onnx --to fused", "print which ops became one kernel"),
 )
+
+TAKES = {"compile": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

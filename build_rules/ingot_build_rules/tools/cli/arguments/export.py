@@ -2,9 +2,9 @@
 (``cli.export``)."""
 
 from ingot_build_rules.making.options.export_rows import EXPORT_ROWS, FIELD_ROWS
-from ingot_build_rules.tools.cli.shell.options import CACHE, JSON, Argument, Example, Option
+from ingot_build_rules.tools.cli.shell.options import CACHE, JSON, Argument, Example, Option, Takes
 
-ARGUMENTS = (
+_ARGUMENTS = (
     Argument(
         "bundle",
         "BUNDLE",
@@ -12,7 +12,7 @@ ARGUMENTS = (
         "bundle",
     ),
 )
-OPTIONS = (
+_OPTIONS = (
     *(Option(f"--{kind}", row.text) for kind, row in EXPORT_ROWS.items() if not row.of_project),
     Option(
         "-o --output",
@@ -36,7 +36,7 @@ OPTIONS = (
     *CACHE,
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example(
         "ingot export model.ingot --executable -o model",
         "a program: `./model --inputs x.npz --outputs y.npz`",
@@ -58,3 +58,5 @@ EXAMPLES = (
     ),
     Example("ingot export model.onnx --wasm -o build", "`build/model.mjs`, for pages and for node"),
 )
+
+TAKES = {"export": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

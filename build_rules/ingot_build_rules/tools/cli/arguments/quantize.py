@@ -1,10 +1,10 @@
 """What ``ingot quantize`` takes, and examples of it. In: nothing. Out: data. Not done here: the
 verb (``cli.quantize``)."""
 
-from ingot_build_rules.tools.cli.shell.options import JSON, Argument, Example, Option
+from ingot_build_rules.tools.cli.shell.options import JSON, Argument, Example, Option, Takes
 
-ARGUMENTS = (Argument("model", "MODEL", "an .onnx file, external data beside it", "model"),)
-OPTIONS = (
+_ARGUMENTS = (Argument("model", "MODEL", "an .onnx file, external data beside it", "model"),)
+_OPTIONS = (
     Option(
         "--weights",
         "what the weights of products become, in blocks; activations stay floats",
@@ -56,7 +56,7 @@ OPTIONS = (
     ),
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example("ingot quantize model.onnx --calibrate x.npz", "activations and weights of 8 bits"),
     Example("ingot quantize model.onnx --dynamic", "activations by rows, without any inputs"),
     Example("ingot quantize model.onnx --weights int4", "model.int4.onnx, the error of each layer"),
@@ -65,3 +65,5 @@ EXAMPLES = (
         "smaller errors where it matters, and those of the outputs",
     ),
 )
+
+TAKES = {"quantize": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

@@ -9,10 +9,11 @@ from ingot_build_rules.tools.cli.shell.options import (
     PLUGIN,
     Example,
     Option,
+    Takes,
 )
 
-ARGUMENTS = (BUNDLE,)
-OPTIONS = (
+_ARGUMENTS = (BUNDLE,)
+_OPTIONS = (
     Option(
         "--source",
         "the project's folder, with the model in it or below, or the model's file",
@@ -33,9 +34,11 @@ OPTIONS = (
     *CACHE,
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example(
         "ingot reproduce dist/model.ingot --source .",
         "make it again without the cache, compare all bytes",
     ),
 )
+
+TAKES = {"reproduce": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

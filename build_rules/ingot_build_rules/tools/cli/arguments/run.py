@@ -10,10 +10,11 @@ from ingot_build_rules.tools.cli.shell.options import (
     VARIANT,
     Example,
     Option,
+    Takes,
 )
 
-ARGUMENTS = (BUNDLE,)
-OPTIONS = (
+_ARGUMENTS = (BUNDLE,)
+_OPTIONS = (
     Option(
         "--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz", "arrays"
     ),
@@ -39,7 +40,7 @@ OPTIONS = (
     DIGEST,
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example("ingot run model.ingot", "one call with numbers from a fixed seed"),
     Example("ingot run model.ingot --shape x=4x16", "the same, with sizes for dynamic inputs"),
     Example(
@@ -47,3 +48,5 @@ EXAMPLES = (
         "arrays by name in and out; write the input with numpy.savez('x.npz', x=array)",
     ),
 )
+
+TAKES = {"run": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

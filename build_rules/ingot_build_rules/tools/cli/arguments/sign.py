@@ -1,10 +1,10 @@
 """What ``ingot sign`` takes, and examples of it. In: nothing. Out: data. Not done here: the verb
 (``cli.sign``)."""
 
-from ingot_build_rules.tools.cli.shell.options import BUNDLE, JSON, Example, Option
+from ingot_build_rules.tools.cli.shell.options import BUNDLE, JSON, Example, Option, Takes
 
-ARGUMENTS = (BUNDLE,)
-OPTIONS = (
+_ARGUMENTS = (BUNDLE,)
+_OPTIONS = (
     Option("--key", "the private key of Ed25519, a PEM file", "F", "file"),
     Option("--password-file", "the file with the password of the key", "F", "file"),
     Option(
@@ -41,7 +41,7 @@ OPTIONS = (
     ),
     JSON,
 )
-EXAMPLES = (
+_EXAMPLES = (
     Example(
         "ingot sign model.ingot --key ec.pem --sigstore -o model.sig",
         "then: model_signing verify key model.ingot --signature model.sig --public_key ec.pub",
@@ -52,3 +52,5 @@ EXAMPLES = (
         "model.ingot.sig beside it, until the end of that day",
     ),
 )
+
+TAKES = {"sign": Takes(_ARGUMENTS, _OPTIONS, _EXAMPLES)}

@@ -62,6 +62,14 @@ class Example(NamedTuple):
     says: str
 
 
+class Takes(NamedTuple):
+    """What a verb takes, and examples of it."""
+
+    arguments: tuple[Argument, ...]
+    options: tuple[Option, ...]
+    examples: tuple[Example, ...]
+
+
 def compile_option(field: str) -> Option:
     """Return an option of a compilation as its row says it."""
     row = ROWS[field]

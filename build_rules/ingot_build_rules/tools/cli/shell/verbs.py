@@ -3,8 +3,8 @@
 In: a verb's name. Out: ``VERBS``, ``Verb``. Not done here: the verbs (one module each, beside this
 one, imported when it is asked for).
 
-A verb's module is named like it, with ``_`` for ``-``. It has ``run(arguments) -> exit code``. The module of the same name in ``arguments``
-has ``ARGUMENTS``, ``OPTIONS`` and ``EXAMPLES``.
+A verb's module is named like it, with ``_`` for ``-``. It has ``run(arguments) -> exit code``. What it takes is a row of ``TAKES`` in
+a module of ``arguments``: that of its family, or that of its name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from ingot_build_rules.tools.cli.shell.options import DEBUG, Argument, Example, Option
+from ingot_build_rules.tools.cli.shell.options import DEBUG, Argument, Example, Option, Takes
 
 VERBS: tuple[tuple[str, str], ...] = (
     ("compile", "compile a model into one bundle, or print a stage on the way"),
@@ -49,6 +49,15 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("completion", "print a script that lets bash, zsh or fish complete the command"),
 )
 
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "building": ("init", "why", "log", "query", "watch", "clean", "cache"),
+    "shipping": ("thin", "share", "delta", "sbom"),
+    "inspecting": ("inspect", "why-device", "report", "diff", "verify"),
+    "machine": ("tune", "identify", "man", "completion"),
+}
+"""Module of ``arguments`` -> the verbs that it describes, where that is not one of its name."""
+_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
+
 
 class Verb(NamedTuple):
     """What there is to know of a verb without importing it."""
@@ -67,8 +76,11 @@ def module_of(name: str) -> str:
 
 def read_verb(name: str) -> Verb:
     """Return one of ``VERBS`` with its arguments."""
-    data = import_module(f"ingot_build_rules.tools.cli.arguments.{module_of(name)}")
-    return Verb(name, dict(VERBS)[name], data.ARGUMENTS, (*data.OPTIONS, DEBUG), data.EXAMPLES)
+    family = _FAMILY_OF.get(name, name)
+    data = import_module(f"ingot_build_rules.tools.cli.arguments.{family}")
+    takes: Takes = data.TAKES[name]
+    options = (*takes.options, DEBUG)
+    return Verb(name, dict(VERBS)[name], takes.arguments, options, takes.examples)
 
 
 def examples_text(examples: Sequence[Example]) -> str:
