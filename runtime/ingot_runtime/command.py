@@ -12,9 +12,8 @@ import time
 from . import __version__
 from .errors import BundleError, InputError, ResourceError
 from .json_output import array_values, error_values, json_line
+from .option_values import shape_options, size_bytes
 from .printable import printable
-from .shape_option import shape_options
-from .size_option import size_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

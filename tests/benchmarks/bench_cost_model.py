@@ -28,8 +28,7 @@ from ingot_build_rules.making.options.tuning_file import tuning_text
 from ingot_build_rules.tools.view.tune_methods import TunedLayer, tune_methods
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Node, make_attributes
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import FAST
+from ingot_compiler.ir.precision import FAST, SPEED
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
 from ingot_compiler.kernels.products.tuned import DIRECT, WINOGRAD, WINOGRAD_TILES

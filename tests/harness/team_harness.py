@@ -19,7 +19,7 @@ from tests.unit.kernels.test_contraction import P, ceil_div, panels, product_pro
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.machines import TEAM_MACHINE
 from ingot_compiler.lowering.loops.loop_parts import RegisterTile, Team
 from ingot_compiler.lowering.loops.loop_values import Apply, Load, Local, Value
 from ingot_compiler.lowering.loops.program import Contraction, LoopProgram

@@ -24,8 +24,6 @@ from ingot_compiler.ir.dims import (
     symbols_of,
     terms_of,
 )
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
-from ingot_compiler.ir.sizes.coefficient import coefficient
 from ingot_compiler.ir.sizes.mixed_radix import recombined
 from ingot_compiler.ir.sizes.ranges import (
     at_most,
@@ -37,6 +35,7 @@ from ingot_compiler.ir.sizes.ranges import (
     minimum,
     sign,
 )
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol, coefficient
 from ingot_compiler.ir.text.parse_graph import parse_structure
 
 NAMES = ("s0", "s1", "h")

@@ -73,7 +73,7 @@ ONLY_IN = {
         "ingot_build_rules.tools.cli",
         "ingot_runtime.command",
         "ingot_runtime.ship_command",
-        "ingot_runtime.size_option",
+        "ingot_runtime.option_values",
     ),
     "pyopencl": ("ingot_runtime_devices.opencl", "ingot_runtime_devices.opencl_build"),
     "cryptography": ("ingot_build_rules.tools.ship", "ingot_runtime.loader.ed25519"),

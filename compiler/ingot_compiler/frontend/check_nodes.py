@@ -13,14 +13,14 @@ from onnx import AttributeProto, NodeProto
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.build.expand_function import function_opset
-from ingot_compiler.frontend.build.suggest import suggest
 from ingot_compiler.frontend.model.findings import ImportFinding
-from ingot_compiler.frontend.model.oldest_opset import OPSET_MIN
+from ingot_compiler.frontend.model.onnx_node import OPSET_MIN
 from ingot_compiler.frontend.model.op_schemas import OF_DOMAIN, newest_opset, schema_of
 from ingot_compiler.frontend.model.sort_nodes import describe_node, node_name
 from ingot_compiler.frontend.op_table import OPS, names_of
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.suggest import nearest
 
 
 def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> ImportFinding | None:
@@ -71,7 +71,7 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
 def _unknown(domain: str, op: str, opset: int) -> str:
     if schema_of(domain, op, newest_opset(domain)) is not None:
         return f"the op does not exist in opset {opset}"
-    close = suggest(op, names_of(domain))
+    close = nearest(op, names_of(domain))
     known = "no translation" if domain == "com.microsoft" else "ONNX has no such op"
     return known + (f"; did you mean {close}?" if close else "")
 
@@ -105,7 +105,7 @@ def _check_attribute(
     name, where = attribute.name, describe_node(node)
     if name not in formals:
         names = sorted(formals)
-        close = suggest(name, names)
+        close = nearest(name, names)
         has = f"{node.op_type} has {', '.join(names) or 'no attributes'}"
         do = f"did you mean {close!r}?" if close else has
         raise ModelError("a node has an unknown attribute", where, f"attribute {name!r}", do)

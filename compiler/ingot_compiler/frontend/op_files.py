@@ -17,11 +17,11 @@ import onnx.parser
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # no types there
 from onnx import FunctionProto, ModelProto, NodeProto
 
-from ingot_compiler.frontend.build.suggest import suggest
 from ingot_compiler.frontend.check_nodes import canonical_domain
 from ingot_compiler.frontend.model.sort_nodes import all_nodes, describe_node
 from ingot_compiler.frontend.op_table import OpKey
 from ingot_compiler.ir.errors import ModelError, UserError
+from ingot_compiler.ir.suggest import nearest
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
 
@@ -88,7 +88,7 @@ def _check_used(model: ModelProto, files: Sequence[OpFile]) -> None:
     called = {key for file in files if not file.is_program for key in _calls(_functions(file))}
     for file in files:
         if file.key not in used | called:
-            close = suggest(f"{file.domain}::{file.name}", foreign)
+            close = nearest(f"{file.domain}::{file.name}", foreign)
             why = f"the model has {', '.join(foreign) or 'only ops of ONNX'}"
             do = f"did you mean {close}?" if close else "leave the option out"
             raise UserError("no node of the model is this op", file.option, why, do)

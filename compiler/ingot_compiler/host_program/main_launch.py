@@ -13,7 +13,7 @@ from ingot_compiler.host_program.main_assembler import Assembler
 from ingot_compiler.host_program.main_messages import of_nodes
 from ingot_compiler.ir.attributes import attribute_text
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.lowering.groups.fused import Group, Launch, requirements_of
 from ingot_compiler.lowering.loops.kernel_of import kernel_arguments
 from ingot_compiler.lowering.loops.program import LoopProgram

@@ -17,7 +17,7 @@ from ingot_compiler.host_program.workspace_bytes import scratch_sizes
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.message import Text, message, nodes_text
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.lowering.groups.fused import FusedGraph, launches_of
 from ingot_compiler.lowering.groups.versions import Version
 from ingot_compiler.lowering.loops.program import LoopProgram

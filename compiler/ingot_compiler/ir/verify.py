@@ -21,7 +21,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.rules.region_rules import bound_symbols
 from ingot_compiler.ir.rules.typing_rules import require_computable
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import DTYPES, TensorType
 from ingot_compiler.ir.used_symbols import symbols_in
 from ingot_runtime.lazy_dataclass import dataclass

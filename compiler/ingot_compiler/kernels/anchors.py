@@ -60,8 +60,8 @@ from ingot_compiler.kernels.products.matmul import (
 from ingot_compiler.kernels.products.winograd import shape_of_tile
 from ingot_compiler.kernels.quantised_rows import quantised_rows
 from ingot_compiler.kernels.tiles import sum_dtype
-from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
+from ingot_compiler.lowering.fusion.device_rules import Anchor
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import node_halo
 from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS

@@ -7,7 +7,7 @@ A copy lies in one piece, but takes as long as some queries do. The values of on
 those of others: many of them are more pages than the first TLB knows, and then a copy is faster.
 """
 
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops.program import Attention
 

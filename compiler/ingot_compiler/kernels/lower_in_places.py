@@ -12,8 +12,8 @@ from functools import partial
 
 from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.kernels.kinds import KINDS
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.kernels.spread_units import spread_units
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
 from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops.program import LoopProgram

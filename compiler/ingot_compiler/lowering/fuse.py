@@ -13,13 +13,11 @@ from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
-from ingot_compiler.lowering.fusion.anchor import Anchor
+from ingot_compiler.ir.precision import F32, SPEED
 from ingot_compiler.lowering.fusion.composite import fuse_composite
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
-from ingot_compiler.lowering.fusion.device_rules import DeviceRules
+from ingot_compiler.lowering.fusion.device_rules import Anchor, DeviceRules
 from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.hold import append, hold_states

@@ -27,7 +27,7 @@ from ingot_compiler.ir.message import InputRef, Text, message, nodes_text
 from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.rules.reference_rules import STORAGE_DTYPES, f32_to_bf16
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import TensorType, dtype_code
 from ingot_compiler.oracles.interpret_regions import bind_sizes, run_if, run_loop
 from ingot_runtime.format.dtypes import NUMPY_NAMES

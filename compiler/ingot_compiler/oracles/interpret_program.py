@@ -22,7 +22,7 @@ from ingot_compiler.ir.dims import Sum, evaluate
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.rules.reference_rules import STORAGE_DTYPES
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.oracles.memories import Memories, Tensor, require_device
 from ingot_compiler.oracles.program_values import (

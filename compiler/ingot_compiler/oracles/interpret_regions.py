@@ -17,7 +17,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.ops.loop import CONTROL, counted_before
 from ingot_compiler.ir.rules.reference_rules import STORAGE_DTYPES
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import TensorType
 
 RunRegion = Callable[[Graph, Sequence[Array], dict[str, int]], tuple[Array, ...]]

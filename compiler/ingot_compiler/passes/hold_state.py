@@ -17,7 +17,7 @@ from dataclasses import replace
 from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.traits import Trait
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -23,6 +23,7 @@ from ingot_compiler.placement.configuration import HOST
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 from ingot_compiler.programs.device_text import read_device
 from ingot_compiler.programs.expressions import FunctionLiteral
+from ingot_compiler.programs.infer_types import infer_types
 from ingot_compiler.programs.parse_expression import ProgramReader
 from ingot_compiler.programs.program import (
     Constructor,
@@ -30,7 +31,6 @@ from ingot_compiler.programs.program import (
     Program,
     ProgramKernel,
 )
-from ingot_compiler.programs.verify_program import find_program_problems
 
 _RULES = "the rules of docs/programs.md"
 
@@ -39,7 +39,7 @@ def parse_program(text: str) -> Program:
     """The program that ``text`` writes down."""
     source = ProgramReader(Reader("program", text, _RULES), text)
     program = _program(source)
-    for problem in find_program_problems(program):
+    for problem in infer_types(program).problems:
         why = f"{problem.rule}: expected {problem.expected}, got {problem.got}"
         raise source.reader.fail(why, source.tokens.get(problem.expression))
     return program

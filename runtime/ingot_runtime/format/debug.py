@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _NODES = [(str, str)]  # name, op
 _LAUNCH = {
-    "kernel": str, "kind": str, "nodes": _NODES, "writes": [str], "saved_bytes": int, "ends": str,
+    "kernel": str, "kind": str, "method?": str, "nodes": _NODES, "writes": [str], "saved_bytes": int, "ends": str,
     "users": [str],
 }  # fmt: skip
 _REFUSAL = {"pattern": str, "nodes": _NODES, "reason": str, "others": _NODES}

@@ -13,7 +13,7 @@ from tests.json_schemas import checked
 from ingot_artifacts.store.cache import Cache
 from ingot_build_rules.tools.cli.main import main
 from ingot_build_rules.tools.workspace.cache_folder import cache_folder, cache_trust
-from ingot_runtime.size_option import size_bytes
+from ingot_runtime.option_values import size_bytes
 
 ACTION = Action(key_of("action"), "codegen", (b"content" * 100,))
 

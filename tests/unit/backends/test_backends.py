@@ -18,7 +18,7 @@ from ingot_compiler.backends.c import C_KERNEL
 from ingot_compiler.backends.registry import BACKENDS, backend_of, parse_target
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.ir.errors import InternalError, UserError
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.targets.target import parse_target as parse_processor

@@ -26,9 +26,8 @@ from ingot_artifacts.inspect.describe import opened
 from ingot_compiler.backends.cuda.architectures import ARCHITECTURES
 from ingot_compiler.backends.cuda.backend import BACKEND
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.machines import TEAM_MACHINE, VECTOR_MACHINE
 from ingot_compiler.kernels.team_tiles import choose_team_tile
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
 from ingot_compiler.lowering.loops.loop_parts import RegisterTile
 from ingot_compiler.lowering.loops.parse_loops import parse_loops
 from ingot_compiler.lowering.loops.print_loops import print_loops

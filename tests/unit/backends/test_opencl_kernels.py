@@ -11,7 +11,7 @@ from tests.harness.opencl_harness import DevicePrograms, library_of
 
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.lowering.loops.interpret_scalars import BINARY, UNARY
 from ingot_compiler.lowering.loops.loop_values import Apply, Compare, Constant, Load, Local, Value
 from ingot_compiler.lowering.loops.program import Buffer, For, LoopProgram, Reduce, Require, Store

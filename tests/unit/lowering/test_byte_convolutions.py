@@ -17,7 +17,7 @@ from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.lowering.groups.fused import launches_of
 from ingot_compiler.lowering.loops.program import Contraction, Depthwise, LoopProgram
 from ingot_compiler.oracles.interpret_loops import interpret_loops

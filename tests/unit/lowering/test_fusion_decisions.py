@@ -10,13 +10,12 @@ import pytest
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
+from ingot_compiler.ir.precision import F32, SPEED
 from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.kernels.machines import TEAM_MACHINE
 from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
 from ingot_compiler.kernels.products.choose import choose_product
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
 from ingot_compiler.lowering.fusion.deferred import Deferred, join
 from ingot_compiler.lowering.fusion.grouping import FUSED_NODES_MAX, refusal
 from ingot_compiler.lowering.fusion.layout import Halo, ImageDemands, image_demands, natural_order

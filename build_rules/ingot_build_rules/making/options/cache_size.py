@@ -1,10 +1,10 @@
 """Sizes of a cache as users write them: with a unit, or ``none`` for no limit.
 
 In: a text. Out: bytes. Not done here: where the text comes from (``workspace.cache_folder``), other
-sizes (``size_option``).
+sizes (``option_values``).
 """
 
-from ingot_runtime.size_option import read_size
+from ingot_runtime.option_values import read_size
 
 NO_LIMIT = 1 << 62
 

@@ -13,8 +13,7 @@ completions whenever a key is pressed.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar
 
-from ingot_compiler.ir.optimize_for import OPTIMIZE_FOR, SPEED
-from ingot_compiler.ir.precision import F32, PRECISIONS
+from ingot_compiler.ir.precision import F32, OPTIMIZE_FOR, PRECISIONS, SPEED
 
 if TYPE_CHECKING:
     import os

@@ -28,15 +28,14 @@ from ingot_build_rules.making.options.option_rows import (
 from ingot_build_rules.making.options.plugins import read_plugins
 from ingot_build_rules.making.options.pool_option import read_pools
 from ingot_build_rules.making.options.strict_targets import check_devices, strict_targets
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_build_rules.making.options.tuning_file import read_tuning
 from ingot_build_rules.making.options.tuning_option import TuningOption
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import joined, message
-from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import BF16, STRICT
+from ingot_compiler.ir.precision import BF16, SIZE, STRICT
 from ingot_compiler.ir.sizes.given_shape import shape_text
+from ingot_compiler.ir.suggest import suggest
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
 from ingot_runtime.format.device_text import meant

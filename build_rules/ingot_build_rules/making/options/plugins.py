@@ -19,8 +19,8 @@ from dataclasses import replace
 from ingot_build_rules.engine.actions.rule import Rulebook, module_of
 from ingot_build_rules.making.options.compile_options import PluginOption
 from ingot_build_rules.making.options.outside_code import outside_code
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_compiler.ir.errors import PluginError, UserError
+from ingot_compiler.ir.suggest import suggest
 from ingot_compiler.plugins.plugin import Plugin
 from ingot_compiler.plugins.settings import AttributeValue, PluginSettings
 from ingot_runtime.ingot_error import IngotError

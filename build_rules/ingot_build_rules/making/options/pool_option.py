@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.limits import DEVICE_COUNT_MAX
 from ingot_runtime.option_ref import OptionRef
-from ingot_runtime.size_option import read_size
+from ingot_runtime.option_values import read_size
 
 RESERVED = ("workspace", "constants")
 """Pools that every library has."""

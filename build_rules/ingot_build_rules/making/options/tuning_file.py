@@ -14,9 +14,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_build_rules.making.options.tuning_option import TuningOption
 from ingot_compiler.ir.errors import BuildError, UserError
+from ingot_compiler.ir.suggest import suggest
 from ingot_compiler.kernels.products.tuned import METHODS
 
 VERSION = 1

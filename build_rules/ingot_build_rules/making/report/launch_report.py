@@ -26,6 +26,7 @@ def describe_launches(fused: FusedGraph, symbols: Sequence[str], names: Names) -
         {
             "kernel": symbols[launch.program],
             "kind": ".".join(filter(None, (launch.group.plugin, launch.group.kind))),
+            "method": str(launch.group.method),
             "nodes": [list(names.nodes[ordinal]) for ordinal in launch.group.source],
             "reads": [
                 type_in_names(operand.type, names)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         StatePair,
         VariantImage,
     )
-    from ingot_build_rules.making.values.kernel_object import KernelObject
+    from ingot_build_rules.making.values.native_objects import KernelObject
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
     from ingot_compiler.ir.sizes.profile import Profile
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Rule, RuleContext
-from ingot_build_rules.making.values.kernel_object import KernelObject
+from ingot_build_rules.making.values.native_objects import KernelObject
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:

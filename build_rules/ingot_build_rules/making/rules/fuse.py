@@ -17,8 +17,7 @@ from ingot_build_rules.making.options.option_rows import GENERAL, REFUSE
 from ingot_build_rules.making.values.constant_batches import batches
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
+from ingot_compiler.ir.precision import F32, SPEED
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:

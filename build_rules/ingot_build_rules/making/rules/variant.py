@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.making.values.kernel_object import KernelObject
-from ingot_build_rules.making.values.main_object import MainObject
+from ingot_build_rules.making.values.native_objects import KernelObject, MainObject
 from ingot_runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:

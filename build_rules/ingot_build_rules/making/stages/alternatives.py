@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.making.stages.target_stages import TargetStages
-from ingot_build_rules.making.values.kernel_object import KernelObject
+from ingot_build_rules.making.values.native_objects import KernelObject
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.loops.program import LoopProgram

@@ -13,7 +13,7 @@ from ingot_build_rules.making.rules.join_libraries import JOIN_LIBRARIES, JoinIn
 from ingot_build_rules.making.rules.make_library import MAKE_LIBRARY, LibraryObjects
 from ingot_build_rules.making.stages.model_stages import ModelStages
 from ingot_build_rules.making.stages.target_stages import Compiled, TargetStages
-from ingot_build_rules.making.values.kernel_object import KernelObject
+from ingot_build_rules.making.values.native_objects import KernelObject
 from ingot_compiler.ir.errors import PluginError
 
 

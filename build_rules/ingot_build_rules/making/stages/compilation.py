@@ -33,8 +33,7 @@ from ingot_build_rules.making.stages.target_stages import Compiled, TargetStages
 from ingot_build_rules.making.stages.toolchain import Toolchain
 from ingot_build_rules.making.stages.weight_layout import WeightLayout, lay_out
 from ingot_build_rules.making.values.interface import Interface, signatures_of
-from ingot_build_rules.making.values.kernel_object import KernelObject
-from ingot_build_rules.making.values.main_object import MainObject
+from ingot_build_rules.making.values.native_objects import KernelObject, MainObject
 from ingot_build_rules.making.values.packed_constant import PackedConstant
 from ingot_compiler.backends.registry import backend_of, parse_target
 from ingot_runtime.format.interface import LibrarySignature

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from ingot_build_rules.making.values.kernel_object import KernelObject
+from ingot_build_rules.making.values.native_objects import KernelObject
 from ingot_runtime.lazy_dataclass import dataclass
 
 

@@ -13,8 +13,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.suggest import suggest
 
 _ENDING = ".onnx"
 _CONFIG = "config.json"

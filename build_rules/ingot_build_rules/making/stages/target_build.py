@@ -11,7 +11,7 @@ from functools import cached_property
 from ingot_build_rules.making.rules.variant import Variant
 from ingot_build_rules.making.stages.compilation import Compilation
 from ingot_build_rules.making.stages.target_stages import TargetStages
-from ingot_build_rules.making.values.kernel_object import KernelObject
+from ingot_build_rules.making.values.native_objects import KernelObject
 from ingot_compiler.lowering.groups.expand_groups import expand_groups
 from ingot_compiler.lowering.groups.fused import FusedGraph, Launch, launches_of
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup

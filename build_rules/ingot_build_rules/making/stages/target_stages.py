@@ -20,8 +20,8 @@ from ingot_build_rules.making.rules.lower_claimed import LOWER_CLAIMED
 from ingot_build_rules.making.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.making.stages.kernel_uses import KernelUses, kernel_uses
 from ingot_build_rules.making.stages.model_stages import ModelStages
-from ingot_build_rules.making.values.kernel_object import KernelObject
 from ingot_build_rules.making.values.lowered import Lowered
+from ingot_build_rules.making.values.native_objects import KernelObject
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.ir.errors import LimitError, UnsupportedError, UserError
 from ingot_compiler.ir.in_names import error_in_names

@@ -13,7 +13,7 @@ from ingot_compiler.ir.dims import Dim, format_dim_in_names
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.message import within
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import DType, TensorType, dtype_code, dtype_size_bytes
 from ingot_runtime.format.interface import Signature
 from ingot_runtime.format.limits import (

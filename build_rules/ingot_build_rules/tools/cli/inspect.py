@@ -159,7 +159,7 @@ def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:
     users = f": {', '.join(launch['users'])}" if launch["users"] else ""
     saved = console.format_bytes(launch["saved_bytes"])
     return [
-        f"{number:4} {launch['kernel']}  {launch['kind']}, saves {saved}",
+        f"{number:4} {launch['kernel']}  {launch.get('method', launch['kind'])}, saves {saved}",
         f"     nodes {_nodes(launch['nodes'])}",
         f"     stop reason  {launch['ends']}{users}",
     ]

@@ -34,7 +34,7 @@ from ingot_compiler.ir.types import dtype_code
 from ingot_runtime.format.plan import TensorPlan
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
-from ingot_runtime.shape_option import shape_options
+from ingot_runtime.option_values import shape_options
 
 if TYPE_CHECKING:
     from ingot_build_rules.making.stages.compilation import Compilation

@@ -14,7 +14,7 @@ from ingot_compiler.ir.errors import UnsupportedError
 from ingot_runtime.format.dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
 from ingot_runtime.lazy_dataclass import dataclass
-from ingot_runtime.shape_option import shape_options
+from ingot_runtime.option_values import shape_options
 
 # By numpy's name. What C has no type for travels as its bits; a bool is a byte of 0 or 1.
 _C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bool": "uint8_t"}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_build_rules.tools.view.evaluate_call import EvaluatedCall
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.suggest import suggest
 from ingot_runtime.format.plan import BundlePlan, TensorPlan
 from ingot_runtime.option_ref import OptionRef
-from ingot_runtime.shape_option import shape_options
+from ingot_runtime.option_values import shape_options
 
 
 def sized_inputs(plan: BundlePlan, shapes: Mapping[str, str]) -> tuple[TensorPlan, ...]:

@@ -17,7 +17,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format import abi
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
-from ingot_runtime.size_option import read_size
+from ingot_runtime.option_values import read_size
 
 ALIGNMENT_BYTES = 64
 CONSTANTS, WORKSPACE = "constants", "workspace"

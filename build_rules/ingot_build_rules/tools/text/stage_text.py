@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.inspect.describe import describe_bundle
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_build_rules.tools.text.loops_file import GROUP_TEXTS, TargetGroup
 from ingot_compiler.frontend.model.print_imported import print_imported
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.suggest import suggest
 from ingot_compiler.ir.text.print_graph import print_graph
 from ingot_compiler.lowering.groups.fused import groups_of
 from ingot_compiler.lowering.groups.print_fused import print_fused

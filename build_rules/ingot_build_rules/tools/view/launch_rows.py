@@ -13,7 +13,7 @@ from ingot_build_rules.tools.view.evaluate_call import CopyStep, LaunchStep
 from ingot_build_rules.tools.view.kernel_costs import kernel_costs
 from ingot_build_rules.tools.view.report_subject import ReportSubject
 from ingot_compiler.backends.registry import backend_of_target
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.targets.target import parse_target
 
 

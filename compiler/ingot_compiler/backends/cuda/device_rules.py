@@ -4,7 +4,7 @@ In: a target. Out: ``DeviceRules``. Not done here: the rules (``kernels.anchors`
 """
 
 from ingot_compiler.kernels.anchors import ANCHORS
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.machines import TEAM_MACHINE
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 
 

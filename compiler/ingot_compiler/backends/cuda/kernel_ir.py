@@ -23,7 +23,7 @@ from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.machines import TEAM_MACHINE
 from ingot_compiler.lowering.loops.program import LoopProgram
 
 _SHARED_BYTES_MAX = 48 << 10

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
 from ingot_compiler.kernels.lower_in_places import lower_in_places
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.machines import TEAM_MACHINE
 from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup
 

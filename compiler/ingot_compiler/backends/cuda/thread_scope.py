@@ -28,7 +28,7 @@ from ingot_compiler.codegen.llvm_value import (
 )
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.kernels.team_machine import TEAM_MACHINE
+from ingot_compiler.kernels.machines import TEAM_MACHINE
 
 _WAIT = Instruction(NOTHING, "call", (MASK,), "llvm.nvvm.bar.warp.sync")
 

@@ -4,7 +4,7 @@ In: a target. Out: ``DeviceRules``. Not done here: the rules (``anchors``).
 """
 
 from ingot_compiler.kernels.anchors import ANCHORS
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 
 

@@ -18,7 +18,7 @@ from ingot_compiler.backends.opencl.opencl_dialect import OPENCL_C
 from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
 from ingot_compiler.codegen.emit.kernel import kernel_module
 from ingot_compiler.ir.dims import dim_floordiv
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.lowering.loops.program import LoopProgram
 
 REPORT_BYTES = 64

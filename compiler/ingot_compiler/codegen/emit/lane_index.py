@@ -25,7 +25,7 @@ from ingot_compiler.ir.dims import (
     symbols_of,
     terms_of,
 )
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 
 
 def lane_stride(context: EmitContext, dim: Dim) -> Dim | None:

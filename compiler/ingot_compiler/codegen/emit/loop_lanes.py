@@ -17,7 +17,7 @@ from ingot_compiler.codegen.emit.context import EmitContext
 from ingot_compiler.codegen.emit.sums_beside import has_sums_beside
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Call, Dim, from_terms, lone_atom, symbol, symbol_set, terms_of
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.kernels.tiles import lanes_of
 from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load, Local, Value

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ingot_compiler.codegen.emit.context import EmitContext
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local, Value
 from ingot_compiler.lowering.loops.program import For, Let, Reduce, Statement, Store

@@ -20,7 +20,7 @@ from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, substitute, symbo
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import FLOATS, TensorType
 
 

@@ -14,8 +14,8 @@ from ingot_compiler.ir.attributes import text_attribute
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_type_error import OpTypeError
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
 from ingot_compiler.ir.sizes.ranges import at_most
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 
 
 def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:

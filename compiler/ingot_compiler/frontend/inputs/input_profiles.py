@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ingot_compiler.frontend.build.suggest import suggest
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import Text, joined, message
 from ingot_compiler.ir.sizes.given_shape import GivenShape, GivenSize, format_shape, format_size
@@ -25,6 +24,7 @@ from ingot_compiler.ir.sizes.profile import (
     fit_together,
     profile_text,
 )
+from ingot_compiler.ir.suggest import nearest
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.option_ref import OptionRef
 
@@ -55,7 +55,7 @@ def check_names(names: Sequence[str], shapes: Shapes) -> None:
     """Refuse a shape of what is no input."""
     listed = ", ".join(map(repr, names))
     for name in sorted({name for each in shapes for name in each} - set(names)):
-        close = suggest(name, names)
+        close = nearest(name, names)
         do = f"did you mean {close!r}?" if close else f"the inputs are {listed or 'none'}"
         why = f"expected one of {listed or 'none: the model has no inputs'}"
         raise UserError(f"the model has no input {name!r}", OptionRef("shape", name), why, do)

@@ -17,8 +17,7 @@ from onnx import TensorProto
 from ingot_compiler.frontend.build.compose import cast, reshape
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.model.imported import ImportedAttribute
-from ingot_compiler.frontend.model.oldest_opset import OPSET_MIN
-from ingot_compiler.frontend.model.onnx_node import RegionBody
+from ingot_compiler.frontend.model.onnx_node import OPSET_MIN, RegionBody
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 
 _GONE = frozenset(("consumed_inputs", "broadcast", "is_test", "output_sequence"))

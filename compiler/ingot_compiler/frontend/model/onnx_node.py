@@ -1,6 +1,6 @@
 """What one ONNX node says: its operands by position, its attributes by name and kind.
 
-In: an imported node, value ids of its operands. Out: ``OnnxNode``. Not done here: the graph that it
+In: an imported node, value ids of its operands. Out: ``OnnxNode``, ``OPSET_MIN``. Not done here: the graph that it
 becomes part of (``context``), what an attribute means (``ops``).
 """
 
@@ -14,6 +14,9 @@ from ingot_compiler.frontend.model.imported import ImportedAttribute
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
 from ingot_runtime.lazy_dataclass import dataclass
+
+OPSET_MIN = 7
+"""The oldest opset in whose form a node can be translated; ``old_forms`` brings older nodes there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from glob import escape
 
-from ingot_compiler.frontend.build.suggest import suggest
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import AUTO
 from ingot_compiler.ir.message import message
+from ingot_compiler.ir.suggest import nearest
 from ingot_runtime.option_ref import OptionRef
 
 _SHOWN_MAX = 3
@@ -79,7 +79,7 @@ def _nearest(glob: str, names: Sequence[str]) -> list[str]:
     said = "".join(letter for letter in glob if letter not in "*?[]").casefold()
     starts = {name: name.casefold()[: len(said)] for name in dict.fromkeys(names)}
     near = get_close_matches(said, sorted(set(starts.values())), _SHOWN_MAX)
-    whole = suggest(glob, names)
+    whole = nearest(glob, names)
     found: list[str] = [whole] if whole else []
     found += [name for start in near for name in starts if starts[name] == start]
     return list(dict.fromkeys(found))[:_SHOWN_MAX]

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from ingot_compiler.frontend.build.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.suggest import nearest
 
 
 def node_name(node: NodeProto) -> str:
@@ -76,7 +76,7 @@ def sort_nodes(graph: GraphProto, outside: Collection[str] = ()) -> tuple[NodePr
 
 
 def _undefined(what: str, where: str, name: str, known: Collection[str]) -> ModelError:
-    close = suggest(name, known)
+    close = nearest(name, known)
     return ModelError(
         what, where, f"no tensor is called {name!r}", f"did you mean {close!r}?" if close else _DO
     )

@@ -5,7 +5,7 @@ In: the operands and attributes of a node. Out: core ops. Not done here: types (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ingot_compiler.frontend.build.compose import (
     broadcast_to,
@@ -17,15 +17,49 @@ from ingot_compiler.frontend.build.compose import (
     swap_last,
 )
 from ingot_compiler.frontend.build.context import OpContext
-from ingot_compiler.frontend.build.index_checks import checked_lengths
-from ingot_compiler.frontend.build.onnx_op import OnnxOp
-from ingot_compiler.frontend.build.operand_sizes import read_size, require_dim
-from ingot_compiler.frontend.families.tensors.cumulative import cumulative
+from ingot_compiler.frontend.build.index_checks import checked_lengths, chosen_along
+from ingot_compiler.frontend.build.onnx_op import OnnxOp, Translate
+from ingot_compiler.frontend.build.operand_sizes import read_size, require_dim, sizes_from
 from ingot_compiler.frontend.families.tensors.selection import order
-from ingot_compiler.frontend.families.tensors.softmaxes import row_op
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min
+from ingot_compiler.frontend.model.onnx_node import counted_axis
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_product
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
+
+
+def cumulative(along: Callable[[OpContext, int, int], int]) -> Translate:
+    """``along(context, x, axis)`` for the axis of operand 1."""
+
+    def translate(context: OpContext) -> Sequence[int]:
+        x, axis = context.operand(0), reshape(context, context.operand(1), ())
+        rank, known = len(sizes_from(context, x, 1)), context.known_ints(axis)
+        if known is not None:
+            return (along(context, x, counted_axis(known[0], rank)),)
+        # An axis that comes at run time: all results, and one is chosen.
+        results = [along(context, x, other) for other in range(rank)]
+        return (chosen_along(context, axis, results, rank),)
+
+    return translate
+
+
+def row_op(rows: Callable[[OpContext, int, int], int]) -> Translate:
+    """``rows(context, x, axis)`` along one axis; opset < 13: along all axes from ``axis`` on, as
+    one (ONNX Softmax-11)."""
+
+    def translate(context: OpContext) -> Sequence[int]:
+        x = context.operand(0)
+        shape = context.shape_of(x)
+        axis = counted_axis(
+            context.int_attribute("axis", -1 if context.opset >= 13 else 1), max(1, len(shape))
+        )
+        if not shape:
+            return (reshape(context, rows(context, reshape(context, x, (1,)), 0), ()),)
+        if context.opset >= 13 or axis == len(shape) - 1:
+            return (rows(context, x, axis),)
+        matrix = reshape(context, x, (dim_product(shape[:axis]), dim_product(shape[axis:])))
+        return (reshape(context, rows(context, matrix, 1), shape),)
+
+    return translate
 
 
 def _along_cum_prod(context: OpContext, x: int, axis: int) -> int:

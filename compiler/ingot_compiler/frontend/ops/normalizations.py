@@ -20,10 +20,25 @@ from ingot_compiler.frontend.build.compose import (
 )
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
-from ingot_compiler.frontend.families.tensors.norms import moments, standardise
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
+
+
+def moments(context: OpContext, x: int, axes: tuple[int, ...], epsilon: float) -> tuple[int, int]:
+    """Mean, and 1 / sqrt(variance + epsilon), over ``axes``, which stay with size 1."""
+    mean = reduce(context, x, "mean", axes, keepdims=True)
+    centred = context.add("sub", x, mean)
+    variance = reduce(context, context.add("mul", centred, centred), "mean", axes, keepdims=True)
+    return mean, context.add(
+        "reciprocal", context.add("sqrt", binary_scalar(context, "add", variance, epsilon))
+    )
+
+
+def standardise(context: OpContext, x: int, axes: tuple[int, ...], epsilon: float) -> int:
+    """(x - mean) / sqrt(variance + epsilon) over ``axes``."""
+    mean, inverse = moments(context, x, axes, epsilon)
+    return context.add("mul", context.add("sub", x, mean), inverse)
 
 
 def _batch_normalization(context: OpContext) -> Sequence[int]:

@@ -18,7 +18,7 @@ from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.sizes.bare_symbol import bare_symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import TensorType
 
 HOLE = None

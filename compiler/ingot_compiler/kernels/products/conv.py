@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from ingot_compiler.ir.dims import dim_floordiv, dim_mul, dim_product, symbol
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.kernels.anchored_group import AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
 from ingot_compiler.kernels.products.contraction import (

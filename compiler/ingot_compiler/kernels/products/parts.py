@@ -12,8 +12,7 @@ take longer than multiply-adds, so that targets without tiles have none of them.
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_product
-from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import BF16X3, F32, FAST
+from ingot_compiler.ir.precision import BF16X3, F32, FAST, SIZE
 from ingot_compiler.kernels.matrix_tiles import matrix_tile
 from ingot_compiler.kernels.products.algorithm import PANELS, ProductFacts, Wishes
 from ingot_compiler.kernels.products.convolution import ConvShape

@@ -8,12 +8,11 @@ In: a node and its setting. Out: a share of 1. Not done here: what the products 
 from __future__ import annotations
 
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.optimize_for import SPEED
-from ingot_compiler.ir.precision import F32
+from ingot_compiler.ir.precision import F32, SPEED
+from ingot_compiler.kernels.machines import VECTOR_MACHINE
 from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
 from ingot_compiler.kernels.products.dense_values import is_dense
 from ingot_compiler.kernels.products.winograd_cost import cycle_share
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
 from ingot_compiler.placement.op_work import Setting
 from ingot_runtime.lazy_dataclass import dataclass
 

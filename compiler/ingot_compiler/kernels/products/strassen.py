@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
-from ingot_compiler.ir.optimize_for import SIZE
-from ingot_compiler.ir.precision import LOOSE
+from ingot_compiler.ir.precision import LOOSE, SIZE
 from ingot_compiler.kernels.products.algorithm import (
     PANELS,
     ProductFacts,

@@ -6,7 +6,7 @@ Not done here: its precision and cost (``winograd_cost``), the transforms of wei
 """
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
-from ingot_compiler.ir.optimize_for import SIZE
+from ingot_compiler.ir.precision import SIZE
 from ingot_compiler.ir.rules.reference_rules import ints
 from ingot_compiler.kernels.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes

@@ -13,8 +13,8 @@ from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.deferred import Leaf
+from ingot_compiler.lowering.fusion.device_rules import Anchor, AnchorRule
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.hold import place_in_state, write_rows
 from ingot_compiler.lowering.fusion.layout import Halo

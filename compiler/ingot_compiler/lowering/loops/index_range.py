@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ingot_compiler.ir.dims import Call, Dim, dim_min, substitute, symbols_of_product, terms_of
-from ingot_compiler.ir.sizes.coefficient import coefficient
 from ingot_compiler.ir.sizes.ranges import at_most
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 
 Extents = Mapping[str, Dim]
 """Loop variables, each of which counts from 0 to below its extent, at least once."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot_compiler.ir.dims import Dim, dim_add, symbol
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops.loop_parts import SplitFactors
 from ingot_compiler.lowering.loops.loop_scope import LoopScope

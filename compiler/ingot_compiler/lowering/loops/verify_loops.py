@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_mod, format_dim, is_symbol_name, substitute, symbol
 from ingot_compiler.ir.problem import Problem, require_none
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops.loop_blocks import BlockParts, block_parts, lies_along_depth
 from ingot_compiler.lowering.loops.loop_parts import PackedPanels, SplitFactors, StrassenTile, Team

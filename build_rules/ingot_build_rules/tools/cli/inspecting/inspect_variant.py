@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.suggest import suggest
 
 _BY_TARGET = ("memory", "device_use", "kernels")
 _DEBUG_BY_TARGET = ("launches", "memory")

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_build_rules.making.stages.kind_of_file import check_model_kind
 from ingot_build_rules.tools.cli.shell import arrays, console, usage
 from ingot_build_rules.tools.cli.shell.plain_median import plain_median, too_noisy
@@ -23,6 +22,7 @@ from ingot_build_rules.tools.cli.shell.temporary_bundle import GivenBundle
 from ingot_build_rules.tools.view.compare_peers import Compared, compare_peers
 from ingot_build_rules.tools.view.peer import INGOT, PEERS, Peer
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.suggest import suggest
 
 
 def check_options(arguments: argparse.Namespace) -> None:

@@ -78,7 +78,7 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
 def _measurement(loaded: LoadedProject, bundle: BundleSpec, tuning: str) -> Measurement:
     """The general version of the bundle's code, for the best of its targets that runs here."""
     from ingot_build_rules.making.project.compile_requests import compile_requests
-    from ingot_compiler.ir.optimize_for import SIZE
+    from ingot_compiler.ir.precision import SIZE
 
     without = replace(bundle, options=bundle.options._replace(tuning=None))
     project = replace(loaded.project, bundles=(without,))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ingot_build_rules.making.options.suggest import suggest
 from ingot_build_rules.tools.cli.shell import usage
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.sizes.given_shape import GivenSize, format_shape, format_size, read_shape
-from ingot_runtime.shape_option import shape_options
+from ingot_compiler.ir.suggest import suggest
+from ingot_runtime.option_values import shape_options
 
 Declared = Sequence[int | str]
 """The shape of an input in a bundle: sizes, and names of open dimensions."""

@@ -15,7 +15,7 @@ from ingot_build_rules.tools.cli.shell import options
 from ingot_build_rules.tools.cli.shell.options import Argument, Option
 from ingot_build_rules.tools.cli.shell.verbs import Verb, examples_text
 from ingot_compiler.ir.errors import UserError
-from ingot_runtime.size_option import size_bytes
+from ingot_runtime.option_values import size_bytes
 
 Value = TypeVar("Value")
 

@@ -26,7 +26,7 @@ from ingot_compiler.codegen.emit.memory import emit_address
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.kernels.tiles import BLOCK_CHAINS_MAX, lanes_of, taps_together
 from ingot_compiler.lowering.loops.program import Depthwise
 from ingot_runtime.lazy_dataclass import dataclass

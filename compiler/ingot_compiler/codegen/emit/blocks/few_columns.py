@@ -13,7 +13,7 @@ from ingot_compiler.codegen.emit.memory import emit_address
 from ingot_compiler.codegen.emit.operands import i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.lowering.loops.loop_values import Local
 from ingot_compiler.lowering.loops.program import Store, Transpose
 

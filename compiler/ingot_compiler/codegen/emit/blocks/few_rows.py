@@ -13,7 +13,7 @@ from ingot_compiler.codegen.emit.operands import i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.lowering.loops.program import Transpose
 
 _ROWS_MAX = 6  # each is made by as many shuffles, less one: those of 8 take longer than a square

@@ -14,7 +14,7 @@ from ingot_compiler.codegen.emit.blocks.attention.attention_head import Head
 from ingot_compiler.codegen.emit.operands import i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_runtime.lazy_dataclass import dataclass
 
 _LINE_ELEMENTS = 16  # of 64 bytes

@@ -27,7 +27,7 @@ from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 
 
 def pack_keys(head: Head) -> None:

@@ -39,7 +39,7 @@ from ingot_compiler.codegen.emit.lanes import tail_mask
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 
 
 def emit_scores(head: Head, tile: QueryTile) -> None:

@@ -38,7 +38,7 @@ from ingot_compiler.codegen.emit.lanes import known_tail_mask
 from ingot_compiler.codegen.emit.operands import ZERO, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.kernels.tiles import lanes_of_rest
 
 

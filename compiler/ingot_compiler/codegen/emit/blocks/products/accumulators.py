@@ -13,7 +13,7 @@ from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import DType
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -28,7 +28,7 @@ from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import dim_min, dim_mod, dim_mul
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.kernels.row_pitch import may_share_address, row_pitch
 from ingot_compiler.lowering.loops.program import Contraction
 

@@ -20,7 +20,7 @@ from ingot_compiler.codegen.emit.operands import Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.kernels.tiles import factors_together, lanes_of
 from ingot_compiler.lowering.loops.program import Contraction

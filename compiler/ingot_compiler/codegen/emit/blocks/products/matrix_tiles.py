@@ -36,7 +36,7 @@ from ingot_compiler.codegen.emit.memory import emit_load
 from ingot_compiler.codegen.emit.operands import ZERO, i64
 from ingot_compiler.codegen.llvm_value import SIZES_BYTES, LlvmValue
 from ingot_compiler.ir.dims import Dim, dim_min
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.kernels.matrix_tiles import TILE_ROW_BYTES, TILE_ROWS
 from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
 from ingot_runtime.lazy_dataclass import dataclass

@@ -14,7 +14,7 @@ from ingot_compiler.codegen.emit.index import emit_index
 from ingot_compiler.codegen.emit.operands import ZERO, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.lowering.loops.strassen import PRODUCTS, Side
 
 _NO_ROW = -1

@@ -41,7 +41,7 @@ from ingot_compiler.ir.dims import (
     substitute,
     symbol,
 )
-from ingot_compiler.ir.sizes.coefficient import coefficient
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.lowering.loops.loop_blocks import PANEL_COLUMNS
 
 

@@ -1,13 +1,15 @@
-"""The machine that kernels of GPUs are cut for: the vectors of ``VECTOR_MACHINE``, and units that
-run beside each other and share a memory.
+"""The machines that kernels of devices are cut for: how many lanes and registers tiles count on.
 
-In: nothing. Out: ``TEAM_MACHINE``. Not done here: what runs a unit, which its back end knows.
+In: nothing. Out: ``VECTOR_MACHINE``, ``TEAM_MACHINE``. Not done here: instructions; C has only
+operators. What runs a unit of a team, its back end knows.
 """
 
 from typing import Final
 
-from ingot_compiler.kernels.vector_machine import VECTOR_MACHINE
 from ingot_compiler.targets.target import Target
+
+VECTOR_MACHINE = Target("x86-64", "x86-64-v3", "", ("avx2", "fma"))
+
 
 _TEAM_UNITS: Final = 16
 

@@ -1,11 +1,27 @@
-"""The factor of a symbol in a size: how far apart lie the elements that an index counts.
+"""A size as a function of one symbol: the symbol that it is, or the factor that the symbol has.
 
-In: a size, a symbol's name. Out: a size. Not done here: the algebra of sizes (``dims``).
+In: a size expression. Out: a name, a size, or None. Not done here: the algebra of sizes (``dims``),
+what binds a symbol.
 """
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Call, Dim, Symbol, dim_add, from_terms, symbol_set, terms_of
+from ingot_compiler.ir.dims import (
+    Call,
+    Dim,
+    Symbol,
+    dim_add,
+    from_terms,
+    lone_atom,
+    symbol_set,
+    terms_of,
+)
+
+
+def bare_symbol(dim: Dim) -> str | None:
+    """``s0`` of the expression ``s0``; None for a number, ``2*s0`` and ``s0 + s1``."""
+    only = lone_atom(dim)
+    return only.name if isinstance(only, Symbol) else None
 
 
 def coefficient(dim: Dim, name: str) -> Dim | None:

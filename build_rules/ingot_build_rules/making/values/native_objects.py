@@ -1,7 +1,7 @@
-"""The native ``main`` of one variant, and the instruction list that it was made from.
+"""Machine code as rules exchange it: that of one kernel, and the ``main`` of one variant.
 
-In: nothing. Out: ``MainObject``. Not done here: making it (``codegen_main``): a change of that
-leaves those alone who read this.
+In: nothing. Out: ``KernelObject``, ``MainObject``. Not done here: making them (``codegen``,
+``codegen_main``): a change of that leaves those alone who read these.
 """
 
 from __future__ import annotations
@@ -9,6 +9,15 @@ from __future__ import annotations
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_compiler.ir.message import Text
 from ingot_runtime.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KernelObject:
+    """``content``: a relocatable object of ``size_bytes`` that defines ``symbol``."""
+
+    symbol: str
+    content: Artifact[memoryview]
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
