@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from ingot_compiler.backends.host import lower_group
+from ingot_compiler.backends.host import hooks
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.frontend import import_model, infer_types
 from ingot_compiler.frontend.infer_types import TypedModel
@@ -157,7 +157,7 @@ def checked_stages() -> Generator[None]:
         checked(pipeline, "optimize", _optimized),
         checked(place, "place", _placed),
         checked(fuse, "fuse", _fused),
-        checked(lower_group, "lower_group", _lowered),
+        checked(hooks, "lower_group", _lowered),
         checked(plan_memory, "plan_memory", _planned),
         checked(main_program, "build_program", _built),
     ):

@@ -28,8 +28,7 @@ from tests.stage_checks import (
     check_placed,
 )
 
-from ingot_compiler.backends.host.device_rules import device_rules
-from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.hooks import device_rules, lower_group
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.harness.codegen_harness import Array
 
-from ingot_compiler.backends.opencl.compile_kernel import compile_kernel
+from ingot_compiler.backends.opencl.hooks import compile_kernel
 from ingot_compiler.backends.opencl.link_library import link_library
 from ingot_compiler.backends.opencl.read_target import TARGET
 from ingot_compiler.ir.dims import evaluate

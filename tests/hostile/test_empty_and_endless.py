@@ -19,7 +19,7 @@ from tests.hostile.model_builder import INT64, graph_of, model, value
 
 import ingot
 import ingot_runtime
-from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.hooks import device_rules
 from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.lowering.fuse import fuse

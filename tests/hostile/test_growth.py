@@ -18,7 +18,7 @@ from tests.hostile.model_builder import FLOAT, INT64, graph_of, load, model, val
 
 import ingot
 from ingot_build_rules.making.values.interface import Interface, NamedTensor, check_interface
-from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.hooks import device_rules
 from ingot_compiler.frontend.model.check_functions import DEPTH_MAX, NODE_COUNT_MAX
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import OptimizedGraph

@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from tests.properties.test_ir_text import graphs
 from tests.stage_checks import check_fused, check_lowered, check_placed
 
-from ingot_compiler.backends.host.device_rules import device_rules
-from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.hooks import device_rules, lower_group
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.groups.fused import groups_of

@@ -118,7 +118,7 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> tuple[str, ...]:
     """List the files of an ONNX op of one operand that has loops of its own, down to those of the
     kernel that fusion gives it."""
-    from ingot_compiler.backends.host.device_rules import device_rules
+    from ingot_compiler.backends.host.hooks import device_rules
     from ingot_compiler.ir.builder import GraphBuilder
     from ingot_compiler.ir.graph import OptimizedGraph
     from ingot_compiler.ir.types import TensorType

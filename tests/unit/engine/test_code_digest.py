@@ -98,6 +98,10 @@ CASES: dict[str, tuple[dict[str, str], set[str]]] = {
         {"a.py": "from p.b.c import x", "b/__init__.py": "def f():\n  import p.d\ng.h['f'] = f", "b/c.py": "", "d.py": ""},
         {"a.py", "b/__init__.py", "b/c.py", "d.py"},
     ),
+    "functions of a quiet module that is used": (
+        {"a.py": "from p.b import f", "b.py": "def f():\n  import p.c\ndef g():\n  import p.d", "c.py": "", "d.py": ""},
+        {"a.py", "b.py", "c.py", "d.py"},
+    ),
     "circle": ({"a.py": "import p.b", "b.py": "import p.a"}, {"a.py", "b.py"}),
     "no Python": ({"a.py": "import p.b", "b.py": "import p.c ("}, {"a.py", "b.py"}),
     "gone": ({"a.py": "import p.b.gone.c\nimport q.r", "b/d.py": "", "b/__init__.py": "import p.e", "e.py": ""}, {"a.py", "b/__init__.py", "e.py"}),
@@ -109,6 +113,26 @@ def test_each_way_of_importing_counts(case: str, tmp_path: Path) -> None:
     """The closure has every file that the import leads to, and none beside."""
     files, expected = CASES[case]
     assert closure(tmp_path, files, "p.a") == expected
+
+
+QUIET = "import p.x\ndef f():\n  import p.c\n  g()\ndef g():\n  import_module('p.d')\ndef h():\n  import p.e"
+FUNCTIONS = {
+    "one function": (QUIET, "p.a:h", {"a.py", "x.py", "e.py"}),
+    "a function that calls another": (QUIET, "p.a:f", {"a.py", "x.py", "c.py", "d.py"}),
+    "a function of no imports": (f"{QUIET}\ndef i():\n  pass", "p.a:i", {"a.py", "x.py"}),
+    "no function": (f"{QUIET}\nI = 1", "p.a:I", {"a.py", "x.py", "c.py", "d.py", "e.py"}),
+    "a module that runs one": (f"{QUIET}\nh()", "p.a:f", {"a.py", "x.py", "c.py", "d.py", "e.py"}),
+    "a module that hands one out": (f"{QUIET}\nI = {{1: h}}", "p.a:f", {"a.py", "x.py", "c.py", "d.py", "e.py"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", sorted(FUNCTIONS))
+def test_a_function_has_a_closure_of_its_own(case: str, tmp_path: Path) -> None:
+    """It leaves out what other functions of its file import, unless it may run them, or importing
+    the file does."""
+    source, where, expected = FUNCTIONS[case]
+    files = {"a.py": source} | {f"{name}.py": "" for name in "xcde"}
+    assert closure(tmp_path, files, where) == expected
 
 
 def test_a_name_that_becomes_a_module_changes_the_closure(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.ir_harness import op_name
 from tests.harness.lowering_harness import BEST, HOST_ALONE
 
-from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.hooks import device_rules
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import Dim, evaluate, symbol
 from ingot_compiler.ir.graph import OptimizedGraph

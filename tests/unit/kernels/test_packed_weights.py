@@ -11,7 +11,7 @@ from tests.harness.frontend_harness import MemoryStore, translate
 from tests.harness.lowering_harness import HOST_ALONE, normal
 from tests.unit.frontend.test_ops_recurrent import parameters, quantised
 
-from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.hooks import device_rules
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.passes.pipeline import optimize

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.harness.lowering_harness import BEST, compile_fused, normal, run_compiled
 
-from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.hooks import device_rules
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph

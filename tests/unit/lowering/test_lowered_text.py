@@ -13,7 +13,7 @@ from tests.harness.lowering_harness import BEST, Builder, compile_graph
 
 from ingot_build_rules.tools.cli.main import main
 from ingot_build_rules.tools.text.loops_file import read_groups
-from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.hooks import lower_group
 from ingot_compiler.ir.errors import InternalError, ModelError
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.groups.fused import launches_of

@@ -8,7 +8,7 @@ import pytest
 from tests.harness.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.harness.lowering_harness import BEST, Builder, check_graph, compile_graph
 
-from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.hooks import lower_group
 from ingot_compiler.ir.dims import evaluate, symbol
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.groups.fused import launches_of

@@ -19,8 +19,7 @@ from onnx import parser
 from tests.harness.frontend_harness import no_external
 from tests.harness.lowering_harness import Compiled, compile_fused
 
-from ingot_compiler.backends.host.device_rules import device_rules
-from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.hooks import device_rules, lower_group
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.frontend.model.imported import ImportedModel

@@ -121,7 +121,7 @@ def test_the_code_of_what_a_rule_reads_is_in_its_key(rule: AnyRule) -> None:
     digests = code_digests(None)
     inputs, _ = _inputs_and_output(rule)
     wanted = {f"{kind.__module__.replace('.', '/')}.py" for kind in _reachable(inputs)}
-    own, *loaded = RULEBOOK.modules_of(rule)
+    own, *loaded = RULEBOOK.code_of(rule)
     for other in loaded or [own]:
         assert wanted <= {
             path for module in (own, other) for path, _ in digests.files_of(module)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ingot_compiler.backends.host.compile_kernel import compile_kernel
-from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.hooks import compile_kernel, lower_group
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.lowering.groups.fused import Group
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup

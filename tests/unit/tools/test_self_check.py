@@ -23,7 +23,7 @@ from ingot_build_rules.tools.check.generated_inputs import generated_inputs
 from ingot_build_rules.tools.check.self_check import check_bundle
 from ingot_build_rules.tools.cli.main import main
 from ingot_build_rules.tools.cli.shell import options
-from ingot_compiler.backends.host import lower_group as lowering
+from ingot_compiler.backends.host import hooks as lowering
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError, VerificationError
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.lowering.groups.fused import Group

@@ -15,7 +15,7 @@ from typing import cast
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.leaves import leaves
-from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule, module_of
+from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
 from ingot_runtime.lazy_dataclass import dataclass
 
 _TEXT_MAX = 2000
@@ -50,35 +50,35 @@ def make_key(ingredients: tuple[Ingredient, ...]) -> Key:
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), ingredients)
 
 
-def _no_module(module: str) -> str:
-    raise LookupError(f"no digest of the code of {module}")
+def _nothing_loaded(where: str) -> str:
+    raise LookupError(f"no digest of the code of {where}")
 
 
 class KeyMaker:
     """Makes keys; what belongs to a rule and not to its inputs is described once.
 
     ``code_of``: the rule -> digest of its code; ``tool_of``: name of a tool -> digest of its bytes;
-    ``module_code_of``: a module that an action loads -> digest of its code.
+    ``loaded_code_of``: what an action loads, "module:attribute" -> digest of its code.
     """
 
     def __init__(
         self,
         code_of: Callable[[Rule[object, object]], str],
         tool_of: Callable[[str], str],
-        module_code_of: Callable[[str], str] = _no_module,
+        loaded_code_of: Callable[[str], str] = _nothing_loaded,
     ) -> None:
         self._code_of = code_of
         self._tool_of = tool_of
-        self._module_code_of = functools.cache(module_code_of)
+        self._loaded_code_of = functools.cache(loaded_code_of)
         self._rules: dict[str, tuple[Ingredient, ...]] = {}
         self._described: dict[int, tuple[object, str, str, tuple[str, ...]]] = {}
 
     def key(self, rule: Rule[Inputs, Output], inputs: Inputs) -> Key:
         """Return the key of ``rule`` for ``inputs``."""
         named = [self._describe(name, getattr(inputs, name)) for name in rule.ingredients]
-        modules = dict.fromkeys(module_of(where) for where in rule.loaded_by(inputs))
         loaded = [
-            Ingredient(f"{LOADED}{module}", self._module_code_of(module)) for module in modules
+            Ingredient(f"{LOADED}{where}", self._loaded_code_of(where))
+            for where in rule.loaded_by(inputs)
         ]
         return make_key((*self._of_rule(rule), *loaded, *named))
 

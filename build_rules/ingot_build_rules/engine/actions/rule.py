@@ -142,8 +142,7 @@ class Rulebook:
         """Return every "module:attribute" that inputs of a rule may name."""
         return (*self.loadable[rule.name], *self.outside) if rule.loads else ()
 
-    def modules_of(self, rule: AnyRule) -> tuple[str, ...]:
-        """Return the modules whose code any action of a rule may run: its own, then those that it
-        may load."""
-        loaded = [module_of(where) for where in self.loadable.get(rule.name, ())]
-        return tuple(dict.fromkeys((rule.compute.__module__, *loaded)))
+    def code_of(self, rule: AnyRule) -> tuple[str, ...]:
+        """Return whose code any action of a rule may run: its own module, then each
+        "module:attribute" that it may load, once."""
+        return tuple(dict.fromkeys((rule.compute.__module__, *self.loadable.get(rule.name, ()))))

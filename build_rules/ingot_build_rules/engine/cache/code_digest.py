@@ -1,4 +1,4 @@
-"""Digests of code: one for a module and everything that it can import.
+"""Digests of code: one for a module, or one function of it, and everything that it can import.
 
 In: folders of packages, distributions to tell apart, a file of what was found last time. Out: for a
 module the sha256 over the sources of its static import closure, and the list behind it. Not done
@@ -7,13 +7,16 @@ given packages and distributions; the version of Python.
 
 The closure of a module: itself, its packages' ``__init__``, what these refer to, and so on. It
 depends on names and sources alone, not on where the packages are installed or when their files were
-written.
+written. The closure of "module:function" leaves out what the module's other functions refer to,
+where importing the module runs none of them: so functions of one subject stand in one file, and
+each is reached alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from ingot_build_rules.engine.cache.file_facts import FileFacts
 from ingot_build_rules.engine.cache.installed import find_installed
@@ -48,7 +51,7 @@ class CodeDigests:
         Raises:
             OSError: a source file is not readable.
         """
-        facts = FileFacts(cache_file, "code digests 1", saves=saves, key=key)
+        facts = FileFacts(cache_file, "code digests 2", saves=saves, key=key)
         self._files: dict[str, list[SourceFile]] = {}
         self._references: dict[str, Iterable[str]] = {}
         self._sorted: list[tuple[tuple[str, str], str]] = []
@@ -78,8 +81,8 @@ class CodeDigests:
         self._installed |= find_installed(new, search_path, facts)
 
     def knows(self, module: str) -> bool:
-        """Whether it has the module's code."""
-        return module in self._files
+        """Whether it has the code of a module, or of a "module:function"."""
+        return module.partition(":")[0] in self._files
 
     def digest(self, module: str) -> str:
         """Return 64 hex digits that name the code that ``module`` can run.
@@ -93,8 +96,8 @@ class CodeDigests:
         return state.hexdigest()
 
     def files_of(self, module: str, others: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
-        """Return (path that starts with the top package, sha256) of each file in the closure, and
-        of the files at ``others``, sorted."""
+        """Return (path that starts with the top package, sha256) of each file in the closure of a
+        module, or "module:function", and of the files at ``others``, sorted."""
         closure = self._closure(module)
         return tuple(
             pair for pair, name in self._in_order() if name in closure or pair[0] in others
@@ -122,14 +125,19 @@ class CodeDigests:
         return self._sorted
 
     def _add(self, files: Iterable[SourceFile]) -> None:
-        """Note what each name that a reference can have leads to; ``~`` names, which only packages
-        have, not from ``a^``."""
+        """Note what each name that a reference can have leads to: what functions refer to not from
+        ``a^``, and from ``a:f`` that of ``f`` alone."""
         self._sorted = []
         below: dict[str, list[str]] = {}
         for file in files:
-            self._references[file.module] = self._references[f"{file.module}^"] = file.references
-            if file.path.endswith("/__init__.py"):
-                self._references[file.module] = [name.removeprefix("~") for name in file.references]
+            by_function: dict[str, list[str]] = {}
+            for name in file.references:
+                function, _, found = name.rpartition("~")
+                by_function.setdefault(function, []).append(found)
+            self._references[f"{file.module}^"] = by_function.get("", ())
+            self._references[file.module] = [*chain(*by_function.values())]
+            for function, names in by_function.items():
+                self._references[f"{file.module}:{function}"] = [f"{file.module}^", *names]
             self._files.setdefault(file.module, []).append(file)
             package = "" if file.module.endswith("/") else file.module.rpartition(".")[0]
             while package:
@@ -140,11 +148,12 @@ class CodeDigests:
     def _closure(self, module: str) -> frozenset[str]:
         """Return every name that ``module`` leads to, as in ``source_references``; ``a^`` as
         ``a``."""
-        if module not in self._files:
-            raise LookupError(f"no module {module!r} in the packages")
         if module not in self._closures:
+            start = module if module in self._references else module.partition(":")[0]
+            if start.partition(":")[0] not in self._files:
+                raise LookupError(f"no module {module!r} in the packages")
             reached: set[str] = set()
-            waiting = {module}
+            waiting = {start}
             while waiting:
                 reached |= waiting
                 waiting = {

@@ -8,7 +8,8 @@ done here: which of them exist (``code_digest``).
 ``a.b^``     a package that is only passed on the way to ``a.b.c``: nobody calls its functions
 ``a.b.*``    every module under ``a.b``: ``from a.b import *``, and ``import_module`` of a name that is put together
 ``a.b/``     the other files of the package ``a.b``: ``importlib.resources.files("a.b")``
-``~a.b.c``   any of these, in a function of a package whose import runs no function of it
+``f~a.b.c``  any of these, in the function ``f``, or in one that it names, of a file whose import runs no function of it;
+             ``f~`` alone says that there is ``f``
 ===========  =======================================================================================================
 
 Imports under ``if TYPE_CHECKING`` do not count: they are never run.
@@ -31,15 +32,41 @@ def references(module: str, source: bytes, *, is_package: bool) -> tuple[str, ..
     except (SyntaxError, ValueError, RecursionError):
         return ()
     package = module.split(".") if is_package else module.split(".")[:-1]
-    found = {*_passed(module), *_imports(tree.body, package)}
-    if any(name.encode() in source for name in (*_BY_NAME, "resources")):
-        found.update(_calls(tree, module))
+    calls_by_name = any(name.encode() in source for name in (*_BY_NAME, "resources"))
+
+    def of(body: Sequence[ast.stmt]) -> set[str]:
+        called = {name for part in body for name in _calls(part, module)} if calls_by_name else ()
+        return {*_imports(body, package), *called}
+
     functions = [statement for statement in tree.body if isinstance(statement, ast.FunctionDef)]
-    if is_package and functions and _is_quiet(tree, functions):
-        rest = [statement for statement in tree.body if statement not in functions]
-        at_once = {*_passed(module), *_imports(rest, package)}
-        found = at_once | {f"~{name}" for name in found - at_once}
-    return tuple(sorted(found))
+    if not functions or not _is_quiet(tree, functions):
+        return tuple(sorted({*_passed(module), *of(tree.body)}))
+    rest = [statement for statement in tree.body if statement not in functions]
+    at_once = {*_passed(module), *of(rest)}
+    by_function = {function.name: of(function.body) - at_once for function in functions}
+    needs = _functions_named(functions)
+    later = {f"{name}~" for name in needs}
+    for name, others in needs.items():
+        later |= {f"{name}~{found}" for other in others for found in by_function[other]}
+    return tuple(sorted(at_once | later))
+
+
+def _functions_named(functions: Sequence[ast.FunctionDef]) -> dict[str, set[str]]:
+    """Return for each function itself and those that it names, and so on."""
+    own = {function.name for function in functions}
+    named = {
+        function.name: {
+            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id in own
+        }
+        for function in functions
+    }
+    reached = {name: {name} for name in named}
+    for found in reached.values():
+        waiting = {*found}
+        while waiting:
+            waiting = {other for name in waiting for other in named[name]} - found
+            found.update(waiting)
+    return reached
 
 
 def _imports(body: Sequence[ast.stmt], package: list[str]) -> Iterator[str]:
@@ -90,7 +117,7 @@ def _is_quiet(tree: ast.Module, functions: Sequence[ast.FunctionDef]) -> bool:
     )
 
 
-def _calls(tree: ast.Module, module: str) -> Iterator[str]:
+def _calls(tree: ast.stmt, module: str) -> Iterator[str]:
     """Find modules and files that a call names."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args:

@@ -59,14 +59,14 @@ def record_code(digests: CodeDigests) -> CodeRecord:
     """Return the code of every rule that makes bundles, and of what these load by name."""
     from ingot_build_rules.making.rules.registry import BUNDLE_RULES, RULEBOOK
 
-    modules_of = {rule.name: RULEBOOK.modules_of(rule) for rule in BUNDLE_RULES}
-    modules = {module for found in modules_of.values() for module in found}
-    files_of = {module: digests.files_of(module) for module in modules}
-    installed = {name for module in modules for name, _ in digests.distributions_of(module)}
+    code_of = {rule.name: RULEBOOK.code_of(rule) for rule in BUNDLE_RULES}
+    places = {where for found in code_of.values() for where in found}
+    files_of = {where: digests.files_of(where) for where in places}
+    installed = {name for where in places for name, _ in digests.distributions_of(where)}
     return CodeRecord(
         tuple(
-            (name, _digest(pair for module in found for pair in files_of[module]))
-            for name, found in sorted(modules_of.items())
+            (name, _digest(pair for where in found for pair in files_of[where]))
+            for name, found in sorted(code_of.items())
         ),
         tuple(sorted({pair for found in files_of.values() for pair in found})),
         tuple(

@@ -35,7 +35,7 @@ from ingot_build_rules.making.stages.own_code import (
     PACKAGE_FOLDERS,
     code_digests,
     code_of,
-    module_code_of,
+    loaded_code_of,
     tool_path,
 )
 from ingot_runtime.lazy_dataclass import dataclass
@@ -140,7 +140,7 @@ def key_maker(settings: BuildSettings, files: DiskFiles) -> KeyMaker:
     """Keys of actions of today's code and tools."""
     digests = code_digests_of(settings)
     return KeyMaker(
-        code_of(digests), lambda tool: files.digest(tool_path(tool)), module_code_of(digests)
+        code_of(digests), lambda tool: files.digest(tool_path(tool)), loaded_code_of(digests)
     )
 
 

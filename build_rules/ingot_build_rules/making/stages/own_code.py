@@ -18,7 +18,7 @@ import ingot_artifacts
 import ingot_build_rules
 import ingot_compiler
 import ingot_runtime
-from ingot_build_rules.engine.actions.rule import Rule
+from ingot_build_rules.engine.actions.rule import Rule, module_of
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_compiler.backends.host.zig import zig_path
 
@@ -49,26 +49,26 @@ def tool_path(tool: str) -> str:
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
     """Return the function from a rule to the digest of its code."""
-    return lambda rule: module_code_of(digests)(rule.compute.__module__)
+    return lambda rule: loaded_code_of(digests)(rule.compute.__module__)
 
 
-def module_code_of(digests: CodeDigests) -> Callable[[str], str]:
-    """Return the function from a module, perhaps of a plug-in, to the digest of the code that it
-    can run."""
+def loaded_code_of(digests: CodeDigests) -> Callable[[str], str]:
+    """Return the function from a module or "module:function", perhaps of a plug-in, to the digest
+    of the code that it can run."""
 
-    def code(module: str) -> str:
-        include_outside(digests, module)
-        return digest_of(code_parts(digests, module))
+    def code(where: str) -> str:
+        include_outside(digests, where)
+        return digest_of(code_parts(digests, where))
 
     return code
 
 
-def include_outside(digests: CodeDigests, module: str) -> None:
+def include_outside(digests: CodeDigests, where: str) -> None:
     """Let digests of our own code know that of a plug-in's module as well."""
-    if not digests.knows(module):
+    if not digests.knows(where):
         from ingot_build_rules.making.options.outside_code import outside_code
 
-        code = outside_code(module)
+        code = outside_code(module_of(where))
         files = [file for _, file in code.files if not digests.knows(file.module)]
         digests.include(files, dict(code.distributions), sys.path)
 
@@ -80,17 +80,17 @@ def digest_of(code: Code) -> str:
 
 
 @functools.cache
-def code_parts(digests: CodeDigests, module: str) -> Code:
-    """What decides results besides inputs: the code that ``module`` can run, the encoding of
-    results, the Python that runs it.
+def code_parts(digests: CodeDigests, where: str) -> Code:
+    """What decides results besides inputs: the code that a module or "module:function" can run, the
+    encoding of results, the Python that runs it.
 
     The codec's own files alone: it can import every class of an artifact, and imports those that
     the rule's own code names.
     """
     python = (f"python {sys.version_info[0]}.{sys.version_info[1]}", "")
     return (
-        *digests.files_of(module, _ENCODING),
-        *digests.distributions_of(module),
+        *digests.files_of(where, _ENCODING),
+        *digests.distributions_of(where),
         python,
     )
 

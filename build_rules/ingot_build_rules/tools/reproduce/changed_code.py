@@ -49,11 +49,9 @@ class ChangedCode:
         assert self.present is not None
         if self.digests is None or not self.recorded.files:
             return []
-        modules = {
-            module for rule in rules for module in RULEBOOK.modules_of(RULEBOOK.by_name[rule])
-        }
+        places = {where for rule in rules for where in RULEBOOK.code_of(RULEBOOK.by_name[rule])}
         reached = {
-            path: digest for module in modules for path, digest in self.digests.files_of(module)
+            path: digest for where in places for path, digest in self.digests.files_of(where)
         }
         then, now = dict(self.recorded.files), dict(self.present.files)
         changed = [path for path, digest in reached.items() if then.get(path) != digest]

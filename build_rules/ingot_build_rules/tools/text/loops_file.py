@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from ingot_compiler.backends.host.compile_kernel import compile_kernel
+from ingot_compiler.backends.host.hooks import compile_kernel
 from ingot_compiler.codegen.emit.kernel import kernel_module
 from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.codegen.object import assembly_text

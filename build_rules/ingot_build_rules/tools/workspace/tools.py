@@ -38,9 +38,9 @@ class Tools:
 def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
     """Return the tools of today."""
     zig = tool_path("zig")
-    modules = {rule.name: rule.compute.__module__ for rule in RULES}
-    modules |= {module: module for rule in RULES for module in RULEBOOK.modules_of(rule)[1:]}
-    code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
+    places = {rule.name: rule.compute.__module__ for rule in RULES}
+    places |= {where: where for rule in RULES for where in RULEBOOK.code_of(rule)[1:]}
+    code = tuple((name, code_parts(digests, where)) for name, where in places.items())
     names = sorted({name for _, parts in code for name, _ in parts})
     everything = (
         tuple((name, digest_of(parts)) for name, parts in code),

@@ -11,10 +11,10 @@ from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
 BACKEND = Backend(
     kind="cuda",
     parse_target="ingot_compiler.backends.cuda.read_target:read_target",
-    device_rules="ingot_compiler.backends.cuda.device_rules:device_rules",
-    lower_group="ingot_compiler.backends.cuda.lower_group:lower_group",
+    device_rules="ingot_compiler.backends.cuda.hooks:device_rules",
+    lower_group="ingot_compiler.backends.cuda.hooks:lower_group",
     compile_kernel="ingot_compiler.backends.cuda.compile_kernel:compile_kernel",
-    compile_support="ingot_compiler.backends.host.no_support:compile_support",
+    compile_support="ingot_compiler.backends.host.hooks:no_support",
     link_image="ingot_compiler.backends.cuda.link_library:link_library",
     scopes=("global",),
     loops_for="x86-64-v3",

@@ -10,12 +10,12 @@ from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="host",
-    parse_target="ingot_compiler.backends.host.read_target:read_target",
-    device_rules="ingot_compiler.backends.host.device_rules:device_rules",
-    lower_group="ingot_compiler.backends.host.lower_group:lower_group",
-    compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
-    compile_support="ingot_compiler.backends.host.compile_support:compile_support",
-    link_image="ingot_compiler.backends.host.link_variant:link_variant",
+    parse_target="ingot_compiler.backends.host.hooks:read_target",
+    device_rules="ingot_compiler.backends.host.hooks:device_rules",
+    lower_group="ingot_compiler.backends.host.hooks:lower_group",
+    compile_kernel="ingot_compiler.backends.host.hooks:compile_kernel",
+    compile_support="ingot_compiler.backends.host.hooks:compile_support",
+    link_image="ingot_compiler.backends.host.hooks:link_variant",
     product_share="ingot_compiler.kernels.products.product_share:product_share",
     costs=DeviceCosts(112e9, 40e9, 20e9, 12e9, 2 << 20, launch_seconds=0.5e-6),
     attributes=ATTRIBUTES,

@@ -13,12 +13,12 @@ def device_backend(kind: str, scopes: tuple[str, ...] | None) -> Backend:
     """The record; ``scopes``: see ``Backend``."""
     return Backend(
         kind=kind,
-        parse_target="ingot_compiler.backends.host.read_device_target:read_device_target",
-        device_rules="ingot_compiler.backends.host.device_rules:device_rules",
-        lower_group="ingot_compiler.backends.host.lower_group:lower_group",
-        compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
-        compile_support="ingot_compiler.backends.host.compile_support:compile_support",
-        link_image="ingot_compiler.backends.host.link_library:link_library",
+        parse_target="ingot_compiler.backends.host.hooks:read_device_target",
+        device_rules="ingot_compiler.backends.host.hooks:device_rules",
+        lower_group="ingot_compiler.backends.host.hooks:lower_group",
+        compile_kernel="ingot_compiler.backends.host.hooks:compile_kernel",
+        compile_support="ingot_compiler.backends.host.hooks:compile_support",
+        link_image="ingot_compiler.backends.host.hooks:link_library",
         product_share="ingot_compiler.kernels.products.product_share:product_share",
         costs=DeviceCosts(
             112e9,

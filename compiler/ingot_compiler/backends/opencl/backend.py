@@ -5,16 +5,16 @@ but control flow, which no device runs, so nothing is refused here.
 """
 
 from ingot_compiler.backends.backend import Backend
-from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
+from ingot_compiler.backends.opencl.c_dims import ITEMS_MAX
 from ingot_compiler.placement.device_costs import DeviceCosts
 
 BACKEND = Backend(
     kind="opencl",
     parse_target="ingot_compiler.backends.opencl.read_target:read_target",
-    device_rules="ingot_compiler.backends.host.vector_device_rules:device_rules",
-    lower_group="ingot_compiler.backends.opencl.lower_group:lower_group",
-    compile_kernel="ingot_compiler.backends.opencl.compile_kernel:compile_kernel",
-    compile_support="ingot_compiler.backends.host.no_support:compile_support",
+    device_rules="ingot_compiler.backends.opencl.hooks:device_rules",
+    lower_group="ingot_compiler.backends.opencl.hooks:lower_group",
+    compile_kernel="ingot_compiler.backends.opencl.hooks:compile_kernel",
+    compile_support="ingot_compiler.backends.host.hooks:no_support",
     link_image="ingot_compiler.backends.opencl.link_library:link_library",
     scopes=("global",),
     loops_for="x86-64-v3",

@@ -1,6 +1,6 @@
-"""Sizes as expressions of C.
+"""Sizes of OpenCL C: as expressions, and how many work items share scratch.
 
-In: a ``Dim`` and the names of its symbols. Out: text. Not done here: indices, which are
+In: a ``Dim`` and the names of its symbols. Out: text, ``ITEMS_MAX``. Not done here: indices, which are
 instructions like any other.
 """
 
@@ -10,6 +10,9 @@ from collections.abc import Mapping
 
 from ingot_compiler.ir.dims import Call, Dim, Symbol, terms_of
 
+ITEMS_MAX = 8
+"""How many work items may run a kernel that has scratch: they run at the same time, so the scratch of
+a launch holds that of each."""
 _OPERATORS = {"floordiv": "/", "mod": "%"}
 
 

@@ -13,9 +13,8 @@ from ingot_compiler.backends.c_text.function import function_source
 from ingot_compiler.backends.c_text.scope import SPARE
 from ingot_compiler.backends.c_text.values import GLOBAL
 from ingot_compiler.backends.host.device_kernel import DeviceKernel, kernel_row
-from ingot_compiler.backends.opencl.c_dims import c_dim
+from ingot_compiler.backends.opencl.c_dims import ITEMS_MAX, c_dim
 from ingot_compiler.backends.opencl.opencl_dialect import OPENCL_C
-from ingot_compiler.backends.opencl.work_items import ITEMS_MAX
 from ingot_compiler.codegen.emit.kernel import kernel_module
 from ingot_compiler.ir.dims import dim_floordiv
 from ingot_compiler.kernels.machines import VECTOR_MACHINE
