@@ -22,12 +22,14 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
+from tests.benchmarks.measured_page import add_page_option, write_section
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
 from ingot_build_rules.tools.view.peer import Peer
 
 RATIO_MAX, MEAN_MAX, SIZE_MAX = 1.1, 0.95, 1.15
+HEADER = ("network", "by the faster peer", "by our f32", "bundle by its file", "distance")
 _SLICE_SECONDS = 0.15
 
 
@@ -47,6 +49,11 @@ class Result:
     def ratio(self) -> float:
         """Our time by the better peer's."""
         return self.ours / min(self.theirs)
+
+    def cells(self) -> list[str]:
+        """One row of the page."""
+        own = (self.ratio, self.ours / self.floats, self.size)
+        return [self.name, *(f"{each:.3f}" for each in own), f"{self.distance:.1e}"]
 
     def text(self) -> str:
         """One line of the table."""
@@ -109,6 +116,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--without-openvino", action="store_true")
+    add_page_option(parser)
     options = parser.parse_args()
     folders = sorted(str(entry.name) for entry in os.scandir(options.models) if entry.is_dir())
     names: list[str] = options.names or folders
@@ -123,6 +131,8 @@ def main() -> int:
     print(
         f"geometric mean {mean:.3f} of the better peer (must be <= {MEAN_MAX}), worst {worst:.3f}"
     )
+    if options.page:
+        write_section(HEADER, (result.cells() for result in results))
     small = all(result.size <= SIZE_MAX for result in results)
     return 0 if mean <= MEAN_MAX and worst <= RATIO_MAX and small else 1
 

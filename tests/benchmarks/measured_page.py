@@ -1,0 +1,90 @@
+"""A section of ``docs/measurements.md`` is written by the benchmark that measures it.
+
+In: the rows of a benchmark's table, its arguments. Out: a Markdown table below the command, the
+processor and the date, in the place of what stood between the benchmark's markers. Not done here:
+what is measured, the sentences outside the markers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "measurements.md"
+_BETWEEN = r"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)"
+
+
+def add_page_option(parser: argparse.ArgumentParser) -> None:
+    """``--page``: the table goes to the page as well."""
+    parser.add_argument(
+        "--page", action="store_true", help="write the table to docs/measurements.md as well"
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n".replace("| --- ", "|---") for cells in lines)
+
+
+def with_section(
+    text: str,
+    benchmark: str,
+    command: str,
+    processor: str,
+    date: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+) -> str:
+    """Return the page with the benchmark's section made anew. ``ValueError`` where it has none."""
+    pattern = re.compile(_BETWEEN.format(name=re.escape(benchmark)), re.DOTALL)
+    section = f"`{command}` on {processor}, {date}:\n\n{table(header, rows)}"
+    made, count = pattern.subn(lambda found: found[1] + section + found[2], text)
+    if count != 1:
+        raise ValueError(f"expected one section of {benchmark} in {PAGE.name}, got {count}")
+    return made
+
+
+def write_section(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write the section of the benchmark that runs, as it was called, here and today."""
+    benchmark = Path(sys.argv[0]).name
+    made = with_section(
+        PAGE.read_text(encoding="utf-8"),
+        benchmark,
+        command_of(benchmark, sys.argv[1:]),
+        processor_name(),
+        dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        header,
+        rows,
+    )
+    PAGE.write_text(made, encoding="utf-8")
+
+
+def command_of(benchmark: str, arguments: Sequence[str]) -> str:
+    """Return the command without ``--page``; a path of this machine is its option's name in
+    capitals, or its last part."""
+    pairs = zip(("", *arguments), arguments, strict=False)
+    words = [_shown(before, word) for before, word in pairs if word != "--page"]
+    return " ".join(["python", f"tests/benchmarks/{benchmark}", *words])
+
+
+def _shown(before: str, word: str) -> str:
+    if os.sep not in word:
+        return shlex.quote(word)
+    if before.startswith("--"):
+        return before[2:].upper().replace("-", "_")
+    return shlex.quote(Path(word).name)
+
+
+def processor_name() -> str:
+    """What Linux calls the processor."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else "an unknown processor"
