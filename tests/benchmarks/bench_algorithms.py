@@ -89,9 +89,9 @@ def main() -> int:
                 f"{name:26} {ours * 1e6:9.1f} {theirs * 1e6:12.1f}   {ratio:.2f} {verdict}",
                 flush=True,
             )
-    if options.page:
+    if options.page and ratios:
         write_section(("op", "by ONNX Runtime"), page_rows(ratios))
-    return int(max(ratios.values()) > RATIO_MAX)
+    return int(max(ratios.values(), default=0.0) > RATIO_MAX)
 
 
 if __name__ == "__main__":

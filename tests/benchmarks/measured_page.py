@@ -58,7 +58,7 @@ def write_section(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     made = with_section(
         PAGE.read_text(encoding="utf-8"),
         benchmark,
-        command_of(benchmark, sys.argv[1:]),
+        f"{_scheduling()}{command_of(benchmark, sys.argv[1:])}",
         processor_name(),
         dt.datetime.now(tz=dt.UTC).date().isoformat(),
         header,
@@ -73,6 +73,17 @@ def command_of(benchmark: str, arguments: Sequence[str]) -> str:
     pairs = zip(("", *arguments), arguments, strict=False)
     words = [_shown(before, word) for before, word in pairs if word != "--page"]
     return " ".join(["python", f"tests/benchmarks/{benchmark}", *words])
+
+
+def _scheduling() -> str:
+    """What put this process on some processors alone, and before others."""
+    words = ""
+    if os.sched_getscheduler(0) == os.SCHED_RR:
+        words += f"chrt -r {os.sched_getparam(0).sched_priority} "
+    used = sorted(os.sched_getaffinity(0))
+    if len(used) < (os.cpu_count() or 1):
+        words += f"taskset -c {','.join(map(str, used))} "
+    return words
 
 
 def _shown(before: str, word: str) -> str:

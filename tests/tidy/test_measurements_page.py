@@ -10,7 +10,7 @@ from tests.benchmarks.measured_page import PAGE, command_of, with_section
 from tests.tidy.source import ROOT
 
 BENCHMARKS = ROOT / "tests" / "benchmarks"
-BYTES_MAX = {"docs/measurements.md": 30_000, "CHANGELOG.md": 4_000}
+BYTES_MAX = {"docs/measurements.md": 30_000, "docs/status.md": 12_000, "CHANGELOG.md": 4_000}
 README_LINES_MAX = 200
 _SECTION = re.compile(r"<!-- (\S+): begin -->\n(.*?)<!-- (\S+): end -->", re.DOTALL)
 _FIRST_LINE = re.compile(
