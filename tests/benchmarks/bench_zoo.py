@@ -139,9 +139,10 @@ def main() -> int:
         for name in names:
             results.append(measure(name, options, work))
             print(results[-1].text(), flush=True)
-    if options.page:
-        write_section(HEADER, (result.cells() for result in results))
     mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    if options.page:
+        rows = [*(result.cells() for result in results)]
+        write_section(HEADER, [*rows, ["geometric mean", f"{mean:.3f}", "", "", ""]])
     print(
         f"geometric mean {mean:.3f} of the better peer (must be <= {MEAN_MAX}); worst {max(r.ratio for r in results):.3f}"
     )
