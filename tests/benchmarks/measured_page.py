@@ -28,6 +28,13 @@ def add_page_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def take_page_option() -> bool:
+    """The same for a benchmark whose arguments are words: whether it was there. It is taken away."""
+    there = "--page" in sys.argv
+    sys.argv[:] = [word for word in sys.argv if word != "--page"]
+    return there
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -58,7 +65,7 @@ def write_section(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     made = with_section(
         PAGE.read_text(encoding="utf-8"),
         benchmark,
-        f"{_scheduling()}{command_of(benchmark, sys.argv[1:])}",
+        f"{_scheduling()}python {_called(benchmark)}{words_of(sys.argv[1:])}",
         processor_name(),
         dt.datetime.now(tz=dt.UTC).date().isoformat(),
         header,
@@ -67,12 +74,17 @@ def write_section(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     PAGE.write_text(made, encoding="utf-8")
 
 
-def command_of(benchmark: str, arguments: Sequence[str]) -> str:
-    """Return the command without ``--page``; a path of this machine is its option's name in
-    capitals, or its last part."""
+def words_of(arguments: Sequence[str]) -> str:
+    """Return the arguments as they are on the page, each behind a blank, without ``--page``; a path
+    of this machine is its option's name in capitals, or its last part."""
     pairs = zip(("", *arguments), arguments, strict=False)
-    words = [_shown(before, word) for before, word in pairs if word != "--page"]
-    return " ".join(["python", f"tests/benchmarks/{benchmark}", *words])
+    return "".join(f" {_shown(before, word)}" for before, word in pairs if word != "--page")
+
+
+def _called(benchmark: str) -> str:
+    """The script or the module, as Python was asked for it."""
+    spec = sys.modules["__main__"].__spec__
+    return f"-m {spec.name}" if spec else f"tests/benchmarks/{benchmark}"
 
 
 def _scheduling() -> str:
