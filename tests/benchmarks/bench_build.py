@@ -36,6 +36,7 @@ from onnx import helper, numpy_helper
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.measured_page import add_page_option, write_section  # noqa: E402
 from tests.harness.build_harness import TARGET, Workbench, chain, model_of, new_weight  # noqa: E402
 
 PACKAGES = ("build_rules/ingot", "build_rules/ingot_build_rules", "compiler/ingot_compiler", "artifacts/ingot_artifacts",
@@ -312,8 +313,10 @@ def main() -> int:
         "--model", type=Path, help="an ONNX file for the row of new weights, in a folder of its own"
     )
     parser.add_argument("--folder", help="where to work; 2 GB")
+    add_page_option(parser)
     arguments = parser.parse_args()
     above = False
+    cells: list[list[str]] = []
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         run = Bench(Path(folder))
         parts: dict[str, Callable[[], Iterator[Row]]] = {
@@ -327,12 +330,16 @@ def main() -> int:
         for part in arguments.parts or parts:
             for name, value, unit, limit in parts[part]():
                 above |= limit is not None and value > limit
+                must = "" if limit is None else f"<= {limit:.3g} {unit}"
+                cells.append([name, must, f"{value:.3f} {unit}"])
                 told = (
                     ""
                     if limit is None
                     else f"limit {limit:.3g} {unit}{'   ABOVE' if value > limit else ''}"
                 )
                 print(f"{name:78} {value:9.3f} {unit:2}   {told}".rstrip(), flush=True)
+    if arguments.page:
+        write_section(("what", "required", "measured"), cells)
     return int(above)
 
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.measured_page import add_page_option, write_section  # noqa: E402
 from tests.c_source import export  # noqa: E402
 
 import ingot  # noqa: E402
@@ -53,6 +54,7 @@ def main() -> None:
     names = [form.name for form in C_FORMS]
     parser.add_argument("--form", action="append", choices=names, help="these alone")
     parser.add_argument("--runs", type=int, default=1)
+    add_page_option(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -68,8 +70,16 @@ def main() -> None:
             facts: dict[str, dict[str, Any]] = {}
             for form in options.form or names:
                 calls[form], facts[form] = _c_call(model, folder / form, given)
-            for _ in range(options.runs):
-                _report(calls, facts)
+            found = [_report(calls, facts) for _ in range(options.runs)]
+    if options.page:
+        ratios = {form: [run[form] for run in found] for form in facts}
+        rows = ([f"`{form}`", _span(each)] for form, each in ratios.items())
+        write_section(("form", "by our machine code"), rows)
+
+
+def _span(ratios: Sequence[float]) -> str:
+    least, most = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    return least if least == most else f"{least} to {most}"
 
 
 def _mobilenet(folder: Path) -> tuple[Path, Path]:
@@ -98,7 +108,9 @@ def _c_call(
     return lambda: run(*tables), facts
 
 
-def _report(calls: dict[str, Callable[[], Any]], facts: dict[str, dict[str, Any]]) -> None:
+def _report(
+    calls: dict[str, Callable[[], Any]], facts: dict[str, dict[str, Any]]
+) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUND_COUNT):
         for name, call in calls.items():
@@ -111,6 +123,7 @@ def _report(calls: dict[str, Callable[[], Any]], facts: dict[str, dict[str, Any]
         seconds = statistics.median(times[name])
         ram, weights = needs["ram_bytes"], needs["weights_bytes"]
         print(f"{name:6} {seconds * 1e3:8.2f} ms, {seconds / base:.2f} x; {ram=} {weights=}")
+    return {name: statistics.median(times[name]) / base for name in facts}
 
 
 if __name__ == "__main__":

@@ -19,6 +19,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+from tests.benchmarks.measured_page import add_page_option, write_section
 
 RATIO_MAX = 1.3
 
@@ -44,11 +49,21 @@ def report(models: Sequence[str], times: Sequence[Sequence[float]]) -> float:
     return max(least) / least[0]
 
 
+def page_rows(models: Sequence[str], times: Sequence[Sequence[float]]) -> list[list[str]]:
+    """One row of the page for each model: the name of its folder."""
+    first = min(times[0])
+    return [
+        [Path(model).parent.name, f"{min(own):.2f}", f"{min(own) / first:.2f}"]
+        for model, own in zip(models, times, strict=True)
+    ]
+
+
 def main() -> int:
     """Compile in turns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+")
     parser.add_argument("--rounds", type=int, default=6)
+    add_page_option(parser)
     options = parser.parse_args()
     models: list[str] = options.models
     times: list[list[float]] = [[] for _ in models]
@@ -56,6 +71,8 @@ def main() -> int:
         for model, own in zip(models, times, strict=True):
             own.append(compile_seconds(model))
     print("least, median, each by the first model's")
+    if options.page:
+        write_section(("model", "seconds, least", "by the first one"), page_rows(models, times))
     return int(report(models, times) > RATIO_MAX)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.bench_kernels import PEAK_ROUNDS, peak_flops
+from tests.benchmarks.measured_page import take_page_option, write_section
 from tests.harness.end_to_end_harness import make_model, node, tensor
 from tests.harness.kernels_harness import BEST
 from tests.harness.lowering_harness import normal
@@ -112,6 +113,7 @@ def rows(channels: int, size: int, target: Target, cycle_seconds: float) -> Iter
 
 def main() -> None:
     """Print a line per layer and method."""
+    page = take_page_option()
     target = parse_target(sys.argv[1] if len(sys.argv) > 1 else BEST)
     peak = max(peak_flops(target) for _ in range(PEAK_ROUNDS))
     print(f"{target}: multiply-add peak {peak / 1e9:.1f} GF/s")
@@ -136,6 +138,10 @@ def main() -> None:
     print(
         f"median error {median:.1%}, worst {worst:.1%}; fastest predicted {right} of {len(LAYERS)}"
     )
+    if page:
+        header = ("layers of 3x3", "fastest method predicted", "median error", "worst")
+        told = f"{right} of {len(LAYERS)}"
+        write_section(header, [[str(target), told, f"{median:.1%}", f"{worst:.1%}"]])
 
 
 if __name__ == "__main__":

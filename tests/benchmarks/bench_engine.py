@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.measured_page import take_page_option, write_section  # noqa: E402
 from tests.hostile.engine_harness import Plan, finish, read_log, start_builder, wait_for  # noqa: E402
 
 from ingot_artifacts.store.cache import Cache  # noqa: E402
@@ -134,14 +135,18 @@ def main() -> int:
     only adds."""
     # A shell starts what runs in the background with Ctrl-C ignored, and that is inherited.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    above = False
+    above, page = False, take_page_option()
+    rows: list[list[str]] = []
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         for name, measure, limit, unit in MEASURES:
             found = min(measure(folder) for _ in range(ROUNDS))
             above |= found > limit
+            rows.append([name, f"<= {limit} {unit}", f"{found:.3f} {unit}"])
             print(
                 f"{name:34} {found:7.3f} {unit:2}   limit {limit} {unit}{'   ABOVE' if found > limit else ''}"
             )
+    if page:
+        write_section(("what", "required", "measured"), rows)
     return int(above)
 
 

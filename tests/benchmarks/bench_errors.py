@@ -26,6 +26,10 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+from tests.benchmarks.measured_page import add_page_option, write_section
+
 import ingot
 import ingot_runtime
 
@@ -133,11 +137,13 @@ def main() -> int:
     parser.add_argument("--models", required=True)
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--below", choices=tuple(_PEERS), default="openvino")
+    add_page_option(parser)
     options = parser.parse_args()
     print(
         f"{'network':16} {'ingot':>9} " + " ".join(f"{name:>12}" for name in (*_PEERS, "pytorch"))
     )
     above: list[str] = []
+    rows: list[list[str]] = []
     models = Path(str(options.models))
     names: list[str] = options.names or sorted(os.listdir(models))
     for name in names:
@@ -150,7 +156,11 @@ def main() -> int:
         stored = error(dict(np.load(folder / "outputs.npz")), exact)
         texts = (f"{value:12.2e}" for value in (*theirs.values(), stored))
         print(f"{name:16} {ours:9.2e} {' '.join(texts)}", flush=True)
+        numbers = (ours, *theirs.values(), stored)
+        rows.append([name, *(f"{1e7 * value:.1f}" for value in numbers)])
         above += [name] if ours > theirs[options.below] else []
+    if options.page:
+        write_section(("network", "Ingot", *_PEERS, "pytorch"), rows)
     print(f"above {options.below}: {', '.join(above) or 'none'}")
     return int(bool(above))
 

@@ -14,13 +14,19 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import ingot
-import ingot_runtime
-from ingot_runtime.executor.session import Session
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.measured_page import take_page_option, write_section  # noqa: E402
+
+import ingot  # noqa: E402
+import ingot_runtime  # noqa: E402
+from ingot_runtime.executor.session import Session  # noqa: E402
 
 _ROUNDS = 15
 
@@ -40,8 +46,8 @@ def seconds(session: Session, feed: Mapping[str, Any]) -> float:
     return time.process_time() - started
 
 
-def main(model: str, inputs: str) -> None:
-    """Measure, print one line."""
+def main(model: str, inputs: str) -> list[str]:
+    """Measure, print one line; return a row of the page."""
     with np.load(inputs) as file:
         feed = {name: file[name] for name in file.files}
     sessions = [loaded(model, place) for place in ("host", "acc")]
@@ -54,8 +60,11 @@ def main(model: str, inputs: str) -> None:
         f"{model}: host {1e3 * min(host):.0f} ms, opencl {1e3 * min(device):.0f} ms,"
         f" ratio of the least {min(device) / min(host):.2f}, median ratio {ratio:.2f}"
     )
+    return [Path(model).stem, f"{ratio:.2f}"]
 
 
 if __name__ == "__main__":
-    for pair in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
-        main(*pair)
+    page = take_page_option()
+    rows = [main(*pair) for pair in zip(sys.argv[1::2], sys.argv[2::2], strict=True)]
+    if page:
+        write_section(("network", "by the host's `x86-64-v3` code"), rows)

@@ -29,6 +29,8 @@ from onnx import ModelProto
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.measured_page import add_page_option, write_section  # noqa: E402
+
 import ingot_runtime  # noqa: E402
 from ingot_build_rules.making.options.options import make_options  # noqa: E402
 from ingot_build_rules.making.stages.compile_model import CompiledModel, compile_model  # noqa: E402
@@ -115,8 +117,10 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=MODELS)
     parser.add_argument("--kind", default="cpu:1")
     parser.add_argument("--target", default="x86-64-v3")
+    add_page_option(parser)
     arguments = parser.parse_args()
     far, count = 0, 0
+    cells: list[list[str]] = []
     print(f"{'network':14} {'on':5} predicted  measured  ratio")
     for model in arguments.models:
         path = LIGHT / f"light_{model}.onnx"
@@ -124,8 +128,12 @@ def main() -> None:
             predicted, least = each.predicted_seconds * 1e3, min(each.seconds) * 1e3
             row = f"{predicted:6.2f} ms {least:6.2f} ms  {predicted / least:.2f}"
             print(f"{model:14} {name:5} {row}", flush=True)
+            ratio = f"{predicted / least:.2f}"
+            cells.append([model, name, f"{predicted:.1f} ms", f"{least:.1f} ms", ratio])
             far += abs(predicted / least - 1) > FAR
             count += 1
+    if arguments.page:
+        write_section(("network", "on", "predicted", "measured", "ratio"), cells)
     print(f"{far} of {count} are more than {FAR:.0%} off")
 
 

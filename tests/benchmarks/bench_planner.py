@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from tests.benchmarks.measured_page import take_page_option, write_section
 from tests.harness.program_harness import read
 
 from ingot_compiler.ir.types import TensorType
@@ -71,8 +72,9 @@ def network(count: int, mark: Mark, seed: int = 0) -> Program:
     return replace(read("def @main(%x: T) -> T { %x }"), functions={"main": main})
 
 
-def main(count: int) -> None:
+def main(count: int, page: bool) -> None:
     """Print a line for each network: the best of some rounds."""
+    rows: list[list[str]] = []
     for mark in (nowhere, in_blocks, on_three, at_random):
         program = network(count, mark)
         seconds: list[float] = []
@@ -82,7 +84,11 @@ def main(count: int) -> None:
             cut_count = len(plan(program).solution.cut)
             seconds.append(time.process_time() - started)
         print(f"{mark.__name__}: {count} calls, {min(seconds):.2f} s, {cut_count} links cut")
+        rows.append([f"{count} calls, devices: {mark.__name__}", f"{min(seconds):.2f}"])
+    if page:
+        write_section(("program", "seconds"), rows)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    wanted = take_page_option()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000, wanted)

@@ -16,18 +16,21 @@ import math
 import os
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
+from tests.benchmarks.measured_page import add_page_option, write_section
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
 from ingot_build_rules.tools.view.peer import Peer
 
 RATIO_MAX, MEAN_MAX, SIZE_MAX = 1.1, 0.95, 1.15
+HEADER = ("models", "by the faster peer", "worst", "by our f32", "bundle by its file")
 _SLICE_SECONDS = 0.15
 
 
@@ -53,6 +56,25 @@ class Result:
         peers = "  ".join(f"{seconds * 1e3:9.3f}" for seconds in self.theirs)
         own = f"{self.ratio:6.3f} {self.ours / self.floats:6.3f} {self.size:6.3f}"
         return f"{self.name:24} {self.ours * 1e3:9.3f}  {peers}   {own}   {self.distance:8.1e}"
+
+
+def page_rows(results: Sequence[Result], mean: float) -> list[list[str]]:
+    """All in one row, and a row for each that takes longer than a peer."""
+
+    def least_to_most(values: Iterable[float]) -> str:
+        ordered = sorted(values)
+        return f"{ordered[0]:.2f} to {ordered[-1]:.2f}"
+
+    worst = max(results, key=lambda result: result.ratio)
+    own = least_to_most(result.ours / result.floats for result in results)
+    sizes = least_to_most(result.size for result in results)
+    together = [f"{mean:.3f}", f"{worst.ratio:.3f} ({worst.name})", own, sizes]
+    slower = (
+        [each.name, f"{each.ratio:.3f}", "", f"{each.ours / each.floats:.2f}", f"{each.size:.2f}"]
+        for each in results
+        if each.ratio > 1
+    )
+    return [[f"geometric mean of {len(results)}", *together], *slower]
 
 
 def compiled(model: str, work: str, name: str) -> str:
@@ -109,6 +131,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--without-openvino", action="store_true")
+    add_page_option(parser)
     options = parser.parse_args()
     folders = sorted(str(entry.name) for entry in os.scandir(options.models) if entry.is_dir())
     names: list[str] = options.names or folders
@@ -123,6 +146,8 @@ def main() -> int:
     print(
         f"geometric mean {mean:.3f} of the better peer (must be <= {MEAN_MAX}), worst {worst:.3f}"
     )
+    if options.page:
+        write_section(HEADER, page_rows(results, mean))
     small = all(result.size <= SIZE_MAX for result in results)
     return 0 if mean <= MEAN_MAX and worst <= RATIO_MAX and small else 1
 

@@ -30,6 +30,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+from tests.benchmarks.measured_page import add_page_option, write_section
+
 import ingot_runtime
 from ingot_runtime.executor.session import Session
 
@@ -125,7 +129,13 @@ def percentile(times: list[float], share: float) -> float:
 
 
 def measure(
-    bundle: str, inputs: str, callers: int, sessions: int, seconds: float, n_slices: int
+    bundle: str,
+    inputs: str,
+    callers: int,
+    sessions: int,
+    seconds: float,
+    n_slices: int,
+    page: bool,
 ) -> bool:
     """Print the table; return whether all rows hold."""
     together = Worker(bundle, inputs, callers, sessions)
@@ -174,6 +184,9 @@ def measure(
     ]  # fmt: skip
     for what, must, measured, holds in rows:
         print(f"{what:36} {must:18} {measured:12} {'ok' if holds else 'FAILS'}")
+    if page:
+        header = ("what", "required", "measured")
+        write_section(header, ((what, must, told) for what, must, told, _ in rows))
     return all(holds for *_, holds in rows)
 
 
@@ -189,6 +202,7 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=4 * len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=60.0, help="of each of the two")
     parser.add_argument("--slices", type=int, default=12)
+    add_page_option(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bundle = options.bundle
@@ -204,6 +218,7 @@ def main() -> int:
             options.sessions,
             options.seconds,
             options.slices,
+            options.page,
         )
     return 0 if good else 1
 

@@ -23,6 +23,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
+from tests.benchmarks.measured_page import add_page_option, write_section
 from tests.benchmarks.peers import interleave
 
 from ingot_build_rules.tools.view.peer import Peer
@@ -165,8 +166,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=15)
+    add_page_option(parser)
     options = parser.parse_args()
     good = True
+    rows: list[list[str]] = []
     print(f"{'op':26} {'ingot us':>9} {'onnxruntime':>12} {'openvino':>9}   ratio to the better")
     with tempfile.TemporaryDirectory() as work:
         for name in options.names or CASES:
@@ -174,11 +177,14 @@ def main() -> int:
             ratio, limit = ours / min(theirs), LIMITS.get(name.split()[0], OTHER_MAX)
             good &= ratio <= limit
             verdict = "ok" if ratio <= limit else f"above {limit}"
+            rows.append([name, f"{ratio:.3f}", f"{limit}"])
             columns = [f"{seconds * 1e6:.1f}" for seconds in (ours, *theirs)] + ["-"]
             print(
                 f"{name:26} {columns[0]:>9} {columns[1]:>12} {columns[2]:>9}   {ratio:.3f} {verdict}",
                 flush=True,
             )
+    if options.page:
+        write_section(("op", "by the faster peer", "limit"), rows)
     return 0 if good else 1
 
 

@@ -26,6 +26,7 @@ from onnx import TensorProto, helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
+from tests.benchmarks.measured_page import add_page_option, write_section
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
@@ -272,6 +273,7 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", action="store_true")
+    add_page_option(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
         setting = Setting(arguments.models, folder, arguments.peer_python, arguments.rounds)
@@ -280,6 +282,8 @@ def main() -> int:
             for part in (compile_rows, answer_rows, duel_rows, loader_rows)
             for row in part(setting)
         ]
+    if arguments.page:
+        write_section(("what", "required", "measured", ""), (row.cells() for row in rows))
     if arguments.json:
         print(
             json.dumps(

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
+from tests.benchmarks.measured_page import add_page_option, write_section
 from tests.benchmarks.peers import interleave
 
 from ingot_build_rules.tools.view.peer import PEERS, Peer
@@ -67,18 +68,23 @@ def main() -> int:
     parser.add_argument("--models", required=True)
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=12)
+    add_page_option(parser)
     options = parser.parse_args()
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         parser.error("expected an ordinary priority, got a real-time one: leave out chrt")
     print(f"{'network':16}  1 thread  2 threads  {'  '.join(PEERS)}  by own  by better peer")
     good = True
+    rows: list[list[str]] = []
     with tempfile.TemporaryDirectory() as work:
         for name in options.names:
             one, two, *theirs = measure(name, options, work)
             own, ratio = two / one, two / min(theirs)
+            rows.append([name, f"{own:.2f}", f"{ratio:.2f}"])
             good &= own <= OWN_MAX and ratio <= 1
             times = "  ".join(f"{seconds * 1e3:9.3f}" for seconds in (one, two, *theirs))
             print(f"{name:16} {times}  {own:6.3f}  {ratio:6.3f}", flush=True)
+    if options.page:
+        write_section(("network", "by one thread of ours", "by the faster peer"), rows)
     return 0 if good else 1
 
 

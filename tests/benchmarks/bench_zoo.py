@@ -25,12 +25,20 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
+from tests.benchmarks.measured_page import add_page_option, write_section
 from tests.benchmarks.peers import interleave
 from tests.benchmarks.process_tree import run_measured
 
 from ingot_build_rules.tools.view.peer import PEERS, Peer
 
 RATIO_MAX, MEAN_MAX, ERROR_MAX = 1.8, 1.15, 1e-4
+HEADER = (
+    "network",
+    "by the faster peer",
+    "relative error",
+    "compile, cold",
+    "peak PSS of compiling",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,16 @@ class Result:
     def ratio(self) -> float:
         """Our time by the better peer's."""
         return self.ours / min(self.theirs)
+
+    def cells(self) -> list[str]:
+        """One row of the page."""
+        return [
+            self.name,
+            f"{self.ratio:.3f}",
+            f"{self.error:.1e}",
+            f"{self.compile_seconds:.1f} s",
+            f"{self.peak_bytes / 1e6:.0f} MB",
+        ]
 
     def text(self) -> str:
         """One line of the table."""
@@ -109,6 +127,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--target", help="what to compile for (default: this machine)")
     parser.add_argument("--against", type=lambda text: tuple(text.split(",")), default=PEERS)
+    add_page_option(parser)
     options = parser.parse_args()
     names: list[str] = options.names or sorted(os.listdir(str(options.models)))
     peers = "  ".join(f"{name:>9}" for name in options.against)
@@ -121,6 +140,9 @@ def main() -> int:
             results.append(measure(name, options, work))
             print(results[-1].text(), flush=True)
     mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    if options.page:
+        rows = [*(result.cells() for result in results)]
+        write_section(HEADER, [*rows, ["geometric mean", f"{mean:.3f}", "", "", ""]])
     print(
         f"geometric mean {mean:.3f} of the better peer (must be <= {MEAN_MAX}); worst {max(r.ratio for r in results):.3f}"
     )

@@ -103,7 +103,7 @@ ROWS = (
             f"{_CONFIGURATION}::test_what_is_left_out_is_filled_in",
             f"{_CONFIGURATION}::test_what_is_refused",
         ),
-        21,
+        20,
     ),
     Row(
         "14",
@@ -112,7 +112,7 @@ ROWS = (
             f"{_CONFIGURATION}::test_what_is_refused",
             f"{_CONFIGURATION}::test_a_device_that_needs_more_than_its_host_is_told_of",
         ),
-        21,
+        20,
     ),
     Row(
         "15",
@@ -121,7 +121,7 @@ ROWS = (
             f"{_CONFIGURATION}::test_what_is_refused",
             f"{_CONFIGURATION}::test_two_scopes_of_one_device",
         ),
-        21,
+        20,
     ),
     Row(
         "16",
@@ -130,7 +130,7 @@ ROWS = (
             f"{_CONFIGURATION}::test_what_is_left_out_is_filled_in",
             f"{_CONFIGURATION}::test_what_is_refused",
         ),
-        21,
+        20,
     ),
     Row(
         "17",
@@ -153,6 +153,6 @@ ROWS = (
             f"{_TARGET_FORMS}::test_one_target_a_list_and_a_table_give_the_same_configuration",
             f"{_CONFIGURATION}::test_what_is_refused",
         ),
-        21,
+        20,
     ),
 )

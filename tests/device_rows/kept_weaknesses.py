@@ -21,7 +21,7 @@ ROWS = (
             f"{_PLANNER_MORE_CASES}::test_positive[D8 two call sites]",
             f"{_END_TO_END_DEVICES}::test_two_devices",
         ),
-        decision=25,
+        decision=24,
     ),
     Row(
         "w8",
@@ -30,13 +30,13 @@ ROWS = (
             f"{_PLANNER_CASES}::test_reference_case[31 lowered]",
             f"{_PLANNER_MORE_CASES}::test_improved[one copy for all readers]",
         ),
-        decision=26,
+        decision=25,
     ),
     Row(
         "w11",
         "what shares a memory needs no copy",
         (f"{_PLUGINS}::test_one_extern_call",),
-        decision=25,
+        decision=24,
     ),
     Row(
         "w26",
@@ -45,6 +45,6 @@ ROWS = (
             f"{_PLANNER_MORE_CASES}::test_positive[D6 annotated condition]",
             f"{_END_TO_END_DEVICES}::test_control_flow_beside_a_device",
         ),
-        decision=25,
+        decision=24,
     ),
 )

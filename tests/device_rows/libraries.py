@@ -22,13 +22,13 @@ ROWS = (
         "80",
         "what `main` calls, with which buffers: single calls, constants, chains, several outputs, values that share memory",
         (f"{_AOT_MAIN}::test_shape_of_main",),
-        decision=40,
+        decision=37,
     ),
     Row(
         "81",
         "the matrix of options: what does not go together is refused with both names",
         (f"{_LIBRARY}::test_wrong_wishes", f"{_LIBRARY}::test_options_of_another_kind"),
-        decision=40,
+        decision=37,
     ),
     Row(
         "82",
@@ -38,13 +38,13 @@ ROWS = (
             "tests/conformance/test_devices.py::test_launch_computes_in_order",
             "tests/conformance/test_devices.py::test_lost_device",
         ),
-        decision=40,
+        decision=37,
     ),
     Row(
         "83",
         "what a library cannot do is refused by name; loops and branches it can do",
         (f"{_LIBRARY}::test_what_a_library_cannot_do", f"{_LIBRARY}::test_loops_and_types"),
-        decision=40,
+        decision=37,
     ),
     Row(
         "84",
@@ -158,12 +158,12 @@ ROWS = (
             "tests/hostile/test_forged_devices.py::test_plans_that_lie",
             f"{_RUNTIME_DEVICES}::test_devices_that_are_not_installed",
         ),
-        decision=40,
+        decision=37,
     ),
     Row(
         "97",
         "code that calls functions of the user's for a device",
         (f"{_PLUGINS}::test_code_and_loops_of_its_own",),
-        decision=40,
+        decision=37,
     ),
 )

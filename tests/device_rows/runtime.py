@@ -74,13 +74,13 @@ ROWS = (
             f"{_END_TO_END_DEVICES}::test_ids_are_kept_and_one_bundle_runs_on_other_devices",
             "tests/hostile/test_forged_devices.py::test_plans_that_lie",
         ),
-        decision=26,
+        decision=25,
     ),
     Row(
         "56",
         "remote devices",
         (f"{_SERVICE_EXAMPLE}::test_answers",),
-        decision=26,
+        decision=25,
     ),
     Row(
         "57",
@@ -172,7 +172,7 @@ ROWS = (
             f"{_RUNTIME_SESSION}::test_wrong_inputs",
             f"{_COMPILE_PROGRAM}::test_a_constant_of_another_size",
         ),
-        decision=26,
+        decision=25,
     ),
     Row(
         "67",

@@ -29,7 +29,7 @@ In: results, values with bounds. Out: the first difference as text. Not done her
     the sum of exponentials. The reference subtracts an infinity from itself and gives NaN
     (``reference._of_infinities``).
 12. *Resize* is exact (``resized``): places are fractions of sizes; scales mean the decimals that
-    were rounded to f32 (docs/decisions/0051). The reference divides by a quotient that was rounded,
+    were rounded to f32 (docs/decisions/0046). The reference divides by a quotient that was rounded,
     and by the f32 as it is: where a place is whole or a half, and where a size is, it takes the
     neighbour. PyTorch and ONNX Runtime, in f32, do so elsewhere, and agree with exact arithmetic on
     every size, and nearly every element, on which they agree with each other.

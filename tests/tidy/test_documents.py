@@ -113,6 +113,12 @@ def test_every_decision_is_listed() -> None:
     assert [int(path.name[:4]) for path in pages] == sorted(int(each[0]) for each in listed)
 
 
+def test_decisions_have_no_missing_number() -> None:
+    """The next page takes the number after the greatest one."""
+    pages = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    assert [int(path.name[:4]) for path in pages] == list(range(1, len(pages) + 1))
+
+
 def test_every_page_is_listed() -> None:
     """A reader finds each page of ``docs`` in the list of all, once."""
     text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")

@@ -72,7 +72,7 @@ def panel_columns(dtype: DType) -> int:
     """Return the columns of a panel of a packed B whose sums are of ``dtype``.
 
     A cache line of sums for every target and every number of rows, so that all variants and
-    specialisations of a bundle read the same bytes (decision 19).
+    specialisations of a bundle read the same bytes (decision 18).
     """
     return _PANEL_BITS // dtype_size_bits(dtype)
 

@@ -8,7 +8,7 @@ such node, and what the other ones would have cost. Not done here: what is decid
 A unit costs its work on its device, as often as it runs. A value costs one copy for each other
 device that reads it, however many nodes read it there: where the host reads it, as often as it is
 made; where another device reads it inside of control flow, as seldom as that can be
-(``copies_ahead``). (decision 24)
+(``copies_ahead``). (decision 23)
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from ingot_compiler.targets.target import parse_target
 PAGE = Path(__file__).parents[3] / "docs/measurements.md"
 TITLE = "## Inner loops for aarch64, counted\n"
 HEAD = """
-Instructions of the innermost loops, which hold almost all multiply-adds, as LLVM writes them for `aarch64`; nothing here was timed. Beside each
-number, in brackets, the fewest: a vector of each row of A for four steps, a pair of vectors of B for each two of the tile, three to count and jump. Prefetches, one for a line of 64 bytes of B that comes
-from the second cache, are left out of the ratio. `pytest --bless tests/unit/codegen/test_inner_loops.py` writes this section.
+Instructions of the innermost loops as LLVM writes them for `aarch64`; nothing was timed. In brackets are the fewest: a vector of each row of A for four steps, a pair of
+vectors of B for each two of the tile, three to count and jump. Prefetches, one for a line of 64 bytes of B that comes from the second cache, are left out of the ratio.
+`pytest --bless tests/unit/codegen/test_inner_loops.py` writes this section.
 
 | kernel | tile | multiply-adds | by element | loads | others | prefetches | instructions, by the fewest |
 |---|---|---|---|---|---|---|---|

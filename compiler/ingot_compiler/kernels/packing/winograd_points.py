@@ -7,7 +7,7 @@ images (``winograd.winograd_transforms``) and of weights (``winograd_weights``).
 Frequencies are in this order: zero, if it is a point; each pair, the positive point first;
 infinity. Pairs of opposite points share most of their operations. The numbers are sums of few
 powers of two, so that all factors of pixels and products are exact, and of those the ones with the least
-error of results: with 5/8 and 3/2 it is 0.8 of that with 1, -1, 1/2 and -2 (decision 34).
+error of results: with 5/8 and 3/2 it is 0.8 of that with 1, -1, 1/2 and -2 (decision 33).
 """
 
 from __future__ import annotations

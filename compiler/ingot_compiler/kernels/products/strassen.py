@@ -4,7 +4,7 @@ which tiles: a contract of precision and a model of cost.
 In: facts of a product, perhaps the method that was measured to be best. Out: a ``StrassenShape``, or
 None for a direct one. Not done here: code (``products.strassen``).
 
-Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 47):
+Errors against float64, relative to those of one chain of multiply-adds, as measured (decision 42):
 
 | depth | block of it | N(0, 1) | N(3, 1) | half of them 0 | 80 % zeros |
 |---|---|---|---|---|---|

@@ -5,7 +5,7 @@ In: facts of a convolution, perhaps the method that was measured to be best. Out
 ``WinogradShape``, or None for a direct one. Not done here: the offer (``winograd``), blocks
 (``winograd_tiles``), code.
 
-Errors against float64, relative to those of one chain of multiply-adds, were measured (decision 34
+Errors against float64, relative to those of one chain of multiply-adds, were measured (decision 33
 has the tables): a tile is allowed from the channels on with which that is at most 0.95.
 """
 
