@@ -30,7 +30,7 @@ class Candidate:
 
     @property
     def device(self) -> str:
-        """As the user says it."""
+        """The device in the user's notation, ``KIND:ID``."""
         return f"{self.kind}:{self.id}"
 
 

@@ -253,7 +253,7 @@ class OpenCl(TableDevice):
         return self._times_of(event)
 
     def end_write(self, address: int) -> "tuple[float, float] | None":
-        """Likewise."""
+        """Wait for a copy to the device to end."""
         return self.end_read(address)
 
     def measure(self) -> None:

@@ -28,7 +28,7 @@ def of_nodes(what: Text, source: Sequence[int], makers: Mapping[str, Sequence[in
 
 
 def cut(text: Text) -> Text:
-    """As much of a text as a program may hold."""
+    """Cut a text to the length that a program may hold."""
     room = _LENGTH_MAX
     if len(str(text)) <= room:
         return text

@@ -76,7 +76,7 @@ def interpret_program(
 def interpret_plan(
     program: Program, inputs: Sequence[Array], read: ConstantReader, entry: str = "main"
 ) -> tuple[Array, ...]:
-    """The same, on devices with separate memories.
+    """Run a program on devices with separate memories; return the tensors of the entry's result.
 
     Raises:
         VerificationError: a value is read on a device that it is not on.

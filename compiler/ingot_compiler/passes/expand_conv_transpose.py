@@ -32,7 +32,8 @@ def expand_conv_transpose(graph: Graph) -> Graph:
 
 
 def transposed_axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:
-    """Those of a node that has such a convolution; None of another one."""
+    """The axes of a ``conv_transpose`` that can be written as a convolution; None where it
+    cannot."""
     shape = state.shape_of(node.operands[1])
     if not all(isinstance(size, int) for size in shape):
         return None

@@ -59,7 +59,8 @@ def _is_worth_it(kind: TensorType, origin: _Origin) -> bool:
 
 
 def _origins(graph: Graph, makers: Mapping[int, Node]) -> dict[int, _Origin]:
-    """Those of all values that have one; integers that are nobody's function are their own."""
+    """The origins of all values that have one; an integer that is no function of another value is
+    its own origin."""
     found: dict[int, _Origin] = {}
     constants = set[int]()
     for node in graph.nodes:

@@ -173,7 +173,8 @@ class _Problem:
         return times_over(self._copies(item.size_bytes)[source][device], self.read.often[region])
 
     def copied_outside(self, item: PlacingValue, source: int, devices: Iterable[int]) -> int:
-        """The same where all that read it, on these devices, are outside of control flow."""
+        """What the copies of a value take in a call, where all that read it, on these devices, are
+        outside of control flow."""
         costs = self._copies(item.size_bytes)[source]
         return sum([costs[device] for device in set(devices)])
 

@@ -129,7 +129,7 @@ class _Check:
                 yield f"operand {index} is where the call is", own, self.devices[argument]
 
     def call(self, call: FunctionCall) -> Iterator[_Rule]:
-        """As every function has it that the callee may be."""
+        """Arguments and result lie where every function that the callee may be has them."""
         own = self.devices[call]
         yield "the result is where the call is", own, self.devices[call.callee]
         for function in self.flow.get(call.callee, ()):

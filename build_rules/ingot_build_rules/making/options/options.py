@@ -159,7 +159,7 @@ def _strict(
     devices: Mapping[str, str] | None,
     named_targets: Mapping[str, GivenTarget] | None,
 ) -> Configuration:
-    """The same for targets whose code is strict."""
+    """Return the configuration for targets whose code is strict."""
     targets = strict_targets(configuration.host_targets)
     strict = configure(targets, devices, named_targets)
     check_devices(device_options(strict), targets)

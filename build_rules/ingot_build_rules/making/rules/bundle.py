@@ -239,7 +239,7 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
 
 
 def _alternative_stages(inputs: BundleInputs) -> dict[str, object]:
-    """The same of alternatives, where there are any."""
+    """Digest of each stage of the alternatives, where there are any."""
     if not inputs.alternatives:
         return {}
     libraries = [alternative.library for alternative in inputs.alternatives]

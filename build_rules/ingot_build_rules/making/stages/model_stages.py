@@ -78,7 +78,8 @@ class ModelStages:
         return await self.build.value((await self.imported()).names)
 
     async def full_names(self) -> Artifact[Names]:
-        """The same, where each tensor that an output is made of has a name."""
+        """The names of the model's tensors, where each tensor that an output is made of has a
+        name."""
         names, forms = (await self.imported()).names, (await self.typed()).forms
         if not forms:
             return names

@@ -86,7 +86,7 @@ def _called(session: Session, feed: dict[str, Any], arguments: argparse.Namespac
 
 
 def _traced(arguments: argparse.Namespace) -> _Call:
-    """The same, with a trace."""
+    """Call the bundle once and write a trace of the call."""
     from ingot_build_rules.engine.events.trace_entries import TraceProcess
     from ingot_build_rules.making.stages.output_file import write_text
     from ingot_build_rules.tools.view.record_run import record_run

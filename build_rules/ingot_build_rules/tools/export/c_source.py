@@ -100,8 +100,8 @@ def make_c_source(build: Scheduler, model: str, choices: CChoices) -> CFiles:
 
 
 def _options(form: CForm, choices: CChoices) -> CompileOptions:
-    """Those of the bundle, if there is one, for another target. C has one pool, and measurements of
-    methods are of a machine."""
+    """The options of the bundle, if there is one, for another target. C has one pool, and
+    measurements of methods belong to one machine."""
     shapes, bundle = list(choices.shapes), choices.bundle
     other_shapes, precision = (
         REFUSE if shapes else GENERAL,

@@ -154,7 +154,8 @@ def _unknown(wanted: str, known: Sequence[str], where: str) -> UserError:
 
 
 def _globs(lock: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Those that the bundle was made with, as far as the lock tells them."""
+    """The patterns of device placement that the bundle was made with, as far as the lock records
+    them."""
     options: object = lock.get("options")
     table: Mapping[str, object] = {}
     if isinstance(options, dict):

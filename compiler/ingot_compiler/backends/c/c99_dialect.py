@@ -98,7 +98,7 @@ class C99(CDialect):
         return f"(({self.type_name(element, len(texts))}){{{', '.join(texts)}}})"
 
     def splat(self, element: str, lanes: int, text: str) -> str:
-        """The same, one number again and again."""
+        """A vector, or a scalar, all of whose lanes are one number."""
         return self.vector(element, [text] * lanes) if lanes > 1 else text
 
     def splat_unsigned(self, element: str, lanes: int, text: str) -> str:
@@ -189,7 +189,8 @@ class C99(CDialect):
         return [self.vector("i32", sums[at : at + most]) for at in range(0, len(sums), most)]
 
     def table(self, name: str, array: Array) -> str:
-        """As bits, since a function stands in no initialiser."""
+        """A static array of the bits of the numbers, since an initialiser cannot call a
+        function."""
         kind = self.unsigned_name(array.element)
         numbers = ", ".join(self._table_number(each, array.element) for each in array.numbers)
         return f"static const {kind} {name}[] = {{{numbers}}};"

@@ -108,7 +108,7 @@ def _translate(scope: CScope, found: Instruction) -> None:
 def _lanewise(
     scope: CScope, found: Instruction, text: Callable[[Shape, Sequence[str]], str]
 ) -> None:
-    """The same in every piece."""
+    """Translate an instruction that does one thing in every piece of its operands."""
     values = [scope.value(each) for each in found.operands]
     shape = _shape(scope, values[0])
     rows = zip(*(value.pieces for value in values), strict=True)
@@ -135,7 +135,7 @@ def _negate(scope: CScope, found: Instruction) -> None:
 
 
 def _freeze(scope: CScope, found: Instruction) -> None:
-    """The same value: C has no poison."""
+    """Translate ``freeze`` to its operand: C has no poison."""
     scope.values[found.result.name] = scope.value(found.operands[0])
 
 

@@ -65,7 +65,7 @@ class CScope:
     def define_pieces(
         self, result: LlvmValue, texts: Sequence[str], reads: Sequence[Iterable[str]]
     ) -> CValue:
-        """The same, given what each piece reads."""
+        """Name a value, given the text of each piece and the names that it reads."""
         made = self.named(result)
         kind = self.dialect.type_name(result.element, made.piece_lanes)
         for piece, text, operands in zip(made.pieces, texts, reads, strict=True):

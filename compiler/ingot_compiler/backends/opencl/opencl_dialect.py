@@ -81,7 +81,7 @@ class OpenClC(CDialect):
         return f"as_{self.type_name(element, lanes)}({text})"
 
     def seen_as(self, value: CValue, element: str, lanes: int) -> list[str]:
-        """As many pieces, twice as many or half as many."""
+        """The bits of a value as another type, in as many pieces, twice as many or half as many."""
         count, kind = self.piece_count(lanes), self.type_name(element, self.piece_lanes(lanes))
         if count == len(value.pieces):
             return [f"as_{kind}({piece})" for piece in value.pieces]

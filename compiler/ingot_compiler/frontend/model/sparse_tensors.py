@@ -94,7 +94,7 @@ def _places(
 
 
 def _packed(written: npt.NDArray[np.uint8], dtype: DType) -> bytes:
-    """As a file holds elements: several in a byte where they are narrow."""
+    """The elements in the format of a file: several in a byte where they are narrow."""
     bits = PACKED_BITS.get(dtype)
     if bits is None:
         return written.tobytes()

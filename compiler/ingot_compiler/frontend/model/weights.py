@@ -21,7 +21,8 @@ from ingot_compiler.ir.types import DType, TensorType
 
 
 class Weights:
-    """Those of one model. ``names``: weight -> what the file calls it, in the order of numbers."""
+    """The weights of one model. ``names``: weight -> what the file calls it, in the order of
+    numbers."""
 
     def __init__(self, read_external: ExternalReader, write: ConstantWriter) -> None:
         self.names: dict[str, str] = {}

@@ -63,7 +63,8 @@ def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
 
 
 def conv_part_panels(fuser: Fuser, node: Node, count: int, depth: int) -> list[Leaf]:
-    """The same, of so many parts of bf16; then their greatest magnitude."""
+    """Constant weights of a ``conv`` in panels, as ``count`` parts of bf16; then their greatest
+    magnitude."""
     weights = fuser.values.expression(node.operands[1])
     parts = (weight_part(weights, number) for number in range(count))
     panels = [_conv_panels(fuser, node, part, "bf16", depth) for part in parts]
@@ -167,7 +168,7 @@ def byte_matrix_panels(fuser: Fuser, node: Node) -> list[Leaf]:
 
 
 def matrix_part_panels(fuser: Fuser, node: Node, count: int) -> list[Leaf]:
-    """The same, of so many parts of bf16; then their greatest magnitude."""
+    """A constant matrix in panels, as ``count`` parts of bf16; then its greatest magnitude."""
     matrix = fuser.values.expression(node.operands[1])
     parts = (weight_part(matrix, number) for number in range(count))
     return [*(_matrix_panels(fuser, node, part, "bf16") for part in parts), _greatest(fuser, node)]
@@ -185,7 +186,8 @@ def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
 
 
 def group_blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
-    """The same of ``grouped_matmul_blocks``, whose matrices follow each other."""
+    """The numbers of ``grouped_matmul_blocks``, their scales and zero points; its matrices follow
+    each other."""
     weights = map(fuser.values.expression, node.operands[2:])
     width = panel_columns("f32")
     return _blocks_in_panels(fuser, node, (packing.in_one_matrix(each, width) for each in weights))

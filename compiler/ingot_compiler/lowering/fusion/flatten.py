@@ -47,7 +47,7 @@ class FlatGraph:
 
 
 def flatten(placed: PlacedGraph, expansions: Sequence[Mapping[str, Expansion]]) -> FlatGraph:
-    """The same graph, flat; values of the outermost graph keep their ids.
+    """Return the placed graph without regions; values of the outermost graph keep their ids.
 
     ``expansions``: per device, the host's first.
     """

@@ -136,7 +136,7 @@ def require_dim(fuser: Fuser, node: Node) -> None:
 
 
 def copy(fuser: Fuser, node: Node) -> None:
-    """The same layout on another device."""
+    """Lower a copy: the result has the layout of its operand, on another device."""
     transfer(fuser, node.operands[0], node.results[0], node.source)
 
 

@@ -52,7 +52,7 @@ class _Expansion:
     program_count: int = 0
 
     def steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The same steps, with launches in the place of groups."""
+        """Return the steps with launches in the place of groups."""
         return tuple(found for step in steps for found in self._expanded(step))
 
     def _expanded(self, step: Step) -> Iterator[Step]:

@@ -120,7 +120,7 @@ def _along(whole: _Stage) -> Iterator[_Stage]:
 
 
 def _attributes(node: Node, stage: _Stage) -> Attributes:
-    """Those of a pool along one axis."""
+    """The attributes of a pool along one axis."""
 
     def along(value: Attribute, other: int) -> tuple[Attribute, ...]:
         rank = len(node.ints("kernel"))

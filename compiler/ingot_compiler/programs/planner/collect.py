@@ -290,7 +290,8 @@ class _Collector:
             self.use(call, index, parameter, f"is argument {index - 1} of")
 
     def kernel_call(self, call: KernelCall) -> None:
-        """As a call; a kernel has one device, and its buffers have scopes."""
+        """Relate arguments and result as ``call`` does; a kernel has one device, and its buffers
+        have scopes."""
         if call.kernel not in self.network.kernels:
             self.network.kernels[call.kernel] = self.kernel(call)
         domain = self.network.kernels[call.kernel]

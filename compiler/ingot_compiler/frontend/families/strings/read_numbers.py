@@ -244,7 +244,7 @@ class _Marks:
 
     @classmethod
     def of(cls, rows: _Rows) -> _Marks:
-        """Those of all rows."""
+        """The marks of all rows."""
         context, is_digit = rows.context, rows.is_any("0123456789")
         letter = rows.first(rows.is_any("eE"))
         point = context.add("min", rows.first(rows.is_any(".")), letter)

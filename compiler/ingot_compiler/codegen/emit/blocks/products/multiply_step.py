@@ -170,8 +170,8 @@ def _load_a(
 def _load_together(
     tile: AccumulatorTile, pointer: LlvmValue, displacement: int, rest: Rest | None
 ) -> LlvmValue:
-    """As many elements of A as an i32 holds; of a rest those that are there, then zeros. Nothing
-    beyond the row is read: what is before a rest is shifted out."""
+    """Load as many elements of A as an i32 holds; of a rest, the elements that exist, then zeros.
+    Nothing beyond the row is read: what is before a rest is shifted out."""
     w, element, together = tile.writer, MEMORY[tile.factors.a], tile.factors.together
     bits = element_bits(element)
 
