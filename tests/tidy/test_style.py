@@ -49,6 +49,21 @@ OLD_NAMES = {
     "Turns": "TicketQueue",
     "SilentFile": "QuietFile",
     "Moment": "Timestamp",
+    "TwoWays": "DivergentNode",
+    "BranchesApart": "DivergentTypes",
+    "Apart": "DivergentTranslation",
+    "meant_target": "suggest_target",
+    "meant_option": "suggest_option",
+    "meant_verb": "suggest_verb",
+    "as_made": "original_bundle",
+    "placed_by": "placing_option",
+    "with_its_glob": "with_placing_option",
+    "in_arguments": "python_error",
+    "in_turn": "strided_loop or run_on_free",
+    "Lane": "ExecutionContext",
+    "permit": "queue",
+    "Permit": "CallerQueue",
+    "Room": "CallMemory",
 }
 # A public name that two classes of one distribution share -> why
 SAME_NAMES = {

@@ -37,7 +37,7 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.placing_units import Path
 from ingot_compiler.placement.virtual_device import DeclaredDevice
-from ingot_runtime.format.device_text import meant
+from ingot_runtime.format.device_text import suggest_name
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
 
@@ -96,7 +96,7 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
                 f"no device named {node.mark!r}",
                 where=_nodes(node),
                 why=f"expected one of {', '.join(names)}",
-                do=meant(node.mark, tuple(names)) or declare,
+                do=suggest_name(node.mark, tuple(names)) or declare,
             )
         for region in node.regions:
             _check_marks(region, names)

@@ -17,7 +17,7 @@ from _queue import Empty, SimpleQueue
 from ..format import abi
 from . import system
 from .block import Block
-from .ending import POOLS, tell
+from .ending import POOLS, register_ending
 from .image import Image
 
 _SPIN = 2000
@@ -79,7 +79,7 @@ class ThreadPool:
         self._ended: SimpleQueue[object] = SimpleQueue()
         self.n_threads = n_threads
         self.start()
-        tell(self, POOLS)
+        register_ending(self, POOLS)
 
     def start(self) -> None:
         """Make a page and workers; in a forked child, where the old page reads as zeros, anew."""

@@ -14,7 +14,7 @@ from ingot_build_rules.making.stages.open_build import BuildSettings
 from ingot_build_rules.tools.api.arguments import read_check, read_count, read_given
 from ingot_build_rules.tools.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.tools.api.given_model import given_model
-from ingot_build_rules.tools.api.in_arguments import errors_in_arguments
+from ingot_build_rules.tools.api.python_errors import raise_python_errors
 from ingot_build_rules.tools.api.option_arguments import names_options
 from ingot_build_rules.tools.workspace.cache_folder import (
     cache_folder,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @names_options
-@errors_in_arguments()
+@raise_python_errors()
 def compile(  # noqa: A001
     model: AnyModel,
     example_inputs: object = None,

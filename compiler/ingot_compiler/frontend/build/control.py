@@ -50,9 +50,9 @@ _Learnt = tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class TwoWays:
-    """What a node is, by a bool of rank 0. ``otherwise`` stands for both where ``is_default`` and
-    nothing tells which one is meant."""
+class DivergentNode:
+    """A node whose results have one type where ``condition`` holds and another one where it does
+    not. ``otherwise`` stands for both where ``is_default`` and nothing tells which one is right."""
 
     condition: int
     then: Fill
@@ -60,7 +60,7 @@ class TwoWays:
     is_default: bool = False
 
 
-class BranchesApart(Unsupported):
+class DivergentTypes(Unsupported):
     """The branches of an If give results that one value cannot stand for."""
 
 
@@ -126,7 +126,7 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
     """The results of one branch: of the only one that is translated when the condition is known.
 
     Raises:
-        BranchesApart: a result has another element type or rank in one branch than in the other.
+        DivergentTypes: a result has another element type or rank in one branch than in the other.
     """
     condition = reshape(context, condition, ())
     known = context.known_ints(condition)
@@ -143,7 +143,7 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
     for one, other in zip(*map(output_types, regions), strict=False):
         context.translation.same_names.compare_shapes(one.shape, other.shape)
         if not alike(one, other):
-            raise BranchesApart(message("branches of different types, ", one, " and ", other))
+            raise DivergentTypes(message("branches of different types, ", one, " and ", other))
     return join_branches(context, condition, regions)
 
 

@@ -126,7 +126,7 @@ class Parser(argparse.ArgumentParser):
                 why="every argument that it takes is given already",
                 do=f"see {self.prog} --help",
             )
-        from ingot_build_rules.tools.cli.shell.meant import meant_option
+        from ingot_build_rules.tools.cli.shell.suggestions import suggest_option
 
         option = text.split("=", 1)[0]
         long_names = [
@@ -139,7 +139,7 @@ class Parser(argparse.ArgumentParser):
             f"unknown option {option!r}",
             where=f"command {self.prog}",
             why=f"expected one of {', '.join(sorted(['--help', *long_names]))}",
-            do=meant_option(option, self._verb),
+            do=suggest_option(option, self._verb),
         )
 
 

@@ -22,9 +22,9 @@ from typing import Protocol
 from ingot_compiler.frontend.build import value_kinds
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.build.control import (
+    DivergentNode,
     Fill,
     OpenRegion,
-    TwoWays,
     alike,
     as_parts,
     join_branches,
@@ -88,14 +88,14 @@ class _Branch:
 
 
 @dataclass(slots=True)
-class Apart:
+class DivergentTranslation:
     """The work on one If; ``declared``: what the file says of the outputs of the model;
     ``outputs``: of the graph or region that the If is in."""
 
     scope: NodeScope
     context: OpContext
     node: ImportedNode
-    ways: TwoWays
+    ways: DivergentNode
     declared: Mapping[int, DeclaredType]
     outputs: frozenset[int]
     branches: tuple[_Branch, ...] = ()
