@@ -242,7 +242,7 @@ static bool measure_fixed(ingot_session *session, error *error) {
   return measure(session, error);
 }
 
-static bool require_room(ingot_session *session, error *error) {
+static bool require_memory(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   u64 needed = session->call->scratch_stride * session->owner->pool.n_threads;
   for (u32 index = 0; index < plan->device_count; index++) needed += session->workspace_sizes[index];
@@ -332,7 +332,7 @@ static bool require_apart(const ingot_session *session, u32 index, error *error)
 static bool prepare(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   session->is_prepared = session->is_stale = false;
-  if (!measure(session, error) || !require_room(session, error)) return false;
+  if (!measure(session, error) || !require_memory(session, error)) return false;
   if (!lend_memory(session, error) || !reserve_states(session, error) || !place_inputs(session, error)) return false;
   for (u32 index = 0; index < plan->output_count; index++)
     if (!place_output(session, index, error)) return false;

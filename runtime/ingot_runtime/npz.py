@@ -117,8 +117,8 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
         why = f"{dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
         raise ValueError(f"array {name!r}: {why}")
     flat = _empty(name, size_bytes)
-    room, at = flat.data, 0
-    while count := member.readinto(room[at:]):
+    buffer, at = flat.data, 0
+    while count := member.readinto(buffer[at:]):
         at += count
     if at != size_bytes or member.read(1):  # reading on to the end compares the checksum
         raise ValueError(f"array {name!r}: expected {size_bytes} bytes, got {at}")

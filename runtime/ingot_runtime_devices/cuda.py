@@ -18,7 +18,7 @@ from ingot_runtime.format.plan import LibraryPlan
 
 from .cuda_library import GROUP_THREADS, CudaLibrary, CudaModule, read_library
 from .cuda_reads import CudaReads
-from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
+from .table_device import DriverMemory, TableDevice, allocation_bytes, host_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,17 +172,17 @@ class Cuda(TableDevice):
     def allocate(self, size_bytes: int) -> "Allocation":
         """Allocate, and fill with zeros."""
         self.require_open()
-        room = room_bytes(size_bytes)
+        allocated = allocation_bytes(size_bytes)
         with self._failing("allocate"):
             free, total = self._queue.drv.mem_get_info()
             why = f"{free} of {total} bytes are free"
-            if size_bytes < 0 or room > free:
+            if size_bytes < 0 or allocated > free:
                 raise self._no_memory(size_bytes, why)
             try:
-                handle = self._queue.zeros(room)
+                handle = self._queue.zeros(allocated)
             except self._queue.drv.MemoryError as error:
                 raise self._no_memory(size_bytes, why) from error
-        memory = DriverMemory(int(handle), room, handle)
+        memory = DriverMemory(int(handle), allocated, handle)
         self._memories.keep(memory)
         return memory
 

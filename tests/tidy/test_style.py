@@ -64,6 +64,10 @@ OLD_NAMES = {
     "permit": "queue",
     "Permit": "CallerQueue",
     "Room": "CallMemory",
+    "BlockRoom": "BlockSpace",
+    "make_room": "grow_block",
+    "has_room": "fits",
+    "room_bytes": "limit_bytes, budget_bytes or allocation_bytes",
 }
 # A public name that two classes of one distribution share -> why
 SAME_NAMES = {

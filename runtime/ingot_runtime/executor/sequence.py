@@ -160,7 +160,7 @@ class Sequence:
         for state, (address, size_bytes) in zip(plan.states, memory.places(), strict=True):
             frame.input_addresses[state.input] = address
             frame.output_addresses[state.output] = address
-            frame.output_room[state.output] = size_bytes
+            frame.output_capacity[state.output] = size_bytes
         held = [*arrays.pass_to(frame)]
         results = self._results(frame, outputs)
         context.call(frame)

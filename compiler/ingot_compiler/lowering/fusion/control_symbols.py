@@ -1,7 +1,7 @@
 """Symbols that are bound while ``main`` runs, and buffers whose size depends on them: what both
 forms of control flow need.
 
-In: the fuser, values and sizes. Out: steps that read and set symbols, buffers and their room. Not
+In: the fuser, values and sizes. Out: steps that read and set symbols, buffers and their growth. Not
 done here: branches and loops (``control``).
 """
 
@@ -75,14 +75,14 @@ def new_buffer(
     return fuser.storage.add(spec, grows=grows or fuser.symbols.are_in(kind.element_count))
 
 
-def make_room(fuser: Fuser, buffer: int, element_count: Dim) -> None:
-    """Append the step that makes room in a block that grows."""
+def grow_block(fuser: Fuser, buffer: int, element_count: Dim) -> None:
+    """Append the step that enlarges a block that grows."""
     if fuser.storage.grows(buffer):
         fuser.append(Grow(buffer, element_count))
 
 
 def store_dense(fuser: Fuser, value: int, buffer: int) -> None:
-    """Compute or copy a value into a buffer, for which room is made."""
+    """Compute or copy a value into a buffer, which is enlarged for it."""
     kind = fuser.values.type_of(value)
-    make_room(fuser, buffer, kind.element_count)
+    grow_block(fuser, buffer, kind.element_count)
     fuser.store(value, Stored(buffer, dense_view(kind.shape)))

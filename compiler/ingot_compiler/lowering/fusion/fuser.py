@@ -57,10 +57,10 @@ class Region:
 @dataclass(frozen=True, slots=True)
 class Held:
     """A value that is output number ``output`` and may lie where an input does: in memory for
-    ``room`` rows; ``moved`` is 0 where the input's rows lie there already."""
+    ``capacity`` rows; ``moved`` is 0 where the input's rows lie there already."""
 
     output: int
-    room: Dim
+    capacity: Dim
     moved: Dim
 
 

@@ -1,10 +1,11 @@
 """States of a graph: where an input and the output that continues it lie, together or apart.
 
 In: the fuser before its first node, the states. Out: ``HoldState`` steps, the pitch of the inputs;
-then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states (``lowering.groups.states``).
+then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states
+(``lowering.groups.states``).
 
-The output has the pitch of the memory that the caller lends (``room``). Where the input lies in the
-same memory, nothing of it is copied, and only the new rows are written.
+The output has the pitch of the memory that the caller lends (``capacity``). Where the input lies in
+the same memory, nothing of it is copied, and only the new rows are written.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) ->
         classes.setdefault((past, rows, state.fixed), []).append(state)
     for (past, rows, fixed), members in classes.items():
         taken = fuser.values.size_names()
-        room, pitch, moved = (fuser.symbols.new(taken) for _ in range(3))
-        fuser.symbols.bind((room, pitch, moved))
+        capacity, pitch, moved = (fuser.symbols.new(taken) for _ in range(3))
+        fuser.symbols.bind((capacity, pitch, moved))
         pairs = tuple(
             HeldPair(state.input, state.output, _row_bytes(fuser, state)) for state in members
         )
-        fuser.append(HoldState(room, pitch, moved, rows, past, pairs))
+        fuser.append(HoldState(capacity, pitch, moved, rows, past, pairs))
         for state in members:
             if fixed:
                 fuser.hold(state.result, Held(state.output, rows, symbol(moved)))
@@ -50,7 +51,7 @@ def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) ->
             kind = fuser.values.type_of(value)
             view, _ = _pitched(kind, state.axis, symbol(pitch))
             fuser.storage.put(value, Stored(stored.buffer, view))
-            fuser.hold(state.result, Held(state.output, symbol(room), symbol(moved)))
+            fuser.hold(state.result, Held(state.output, symbol(capacity), symbol(moved)))
 
 
 def _row_bytes(fuser: Fuser, state: State) -> Dim:
@@ -155,7 +156,7 @@ def _is_output(fuser: Fuser, stored: Stored, number: int) -> bool:
 def _memory(fuser: Fuser, node: Node, held: Held) -> Stored:
     """The memory of a state's output."""
     kind = fuser.values.type_of(node.results[0])
-    view, count = _pitched(kind, node.integer("axis"), held.room)
+    view, count = _pitched(kind, node.integer("axis"), held.capacity)
     return Stored(fuser.storage.add(BufferSpec("output", kind.dtype, count, held.output)), view)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.control_symbols import (
+    grow_block,
     is_name,
-    make_room,
     named_sizes,
     new_buffer,
     set_symbols,
@@ -40,7 +40,7 @@ def new_scan(fuser: Fuser, kind: TensorType, names: frozenset[str], *, known: bo
     grows = bool(unknown) or not known
     buffer = new_buffer(fuser, kind, names, grows=grows)
     if not grows:
-        make_room(fuser, buffer, kind.element_count)
+        grow_block(fuser, buffer, kind.element_count)
         return Scan(kind, buffer, False, -1)
     spare = fuser.storage.add(fuser.storage.spec(buffer), grows=True)
     fuser.append(Grow(buffer, 0))
