@@ -255,10 +255,10 @@ class _Importer:
     ) -> tuple[tuple[int, DeclaredType], ...]:
         """What the file says of tensors between nodes."""
         made = {result for node in nodes for result in node.results}
-        told = {self.ordinals.get(value.name, ABSENT): value for value in graph.value_info}
+        declared = {self.ordinals.get(value.name, ABSENT): value for value in graph.value_info}
         outputs = {self.ordinals[value.name] for value in graph.output}
-        own = sorted((told.keys() & made) - outputs - {ABSENT})
-        found = ((ordinal, _declared(told[ordinal])) for ordinal in own)
+        own = sorted((declared.keys() & made) - outputs - {ABSENT})
+        found = ((ordinal, _declared(declared[ordinal])) for ordinal in own)
         return tuple(pair for pair in found if pair[1] != DeclaredType(None, None))
 
     def _marked_nodes(

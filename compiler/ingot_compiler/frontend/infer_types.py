@@ -125,8 +125,8 @@ def _translated(
 def _declared_sizes(model: ImportedModel) -> dict[int, tuple[int | None, ...]]:
     """What the file says of the sizes of tensors, by their ordinals."""
     outputs = zip(model.outputs, model.declared, strict=True)
-    told = (*model.declared_inside, *outputs)
-    return {ordinal: each.shape for ordinal, each in told if each.shape is not None}
+    pairs = (*model.declared_inside, *outputs)
+    return {ordinal: each.shape for ordinal, each in pairs if each.shape is not None}
 
 
 def _inputs(model: ImportedModel, translation: Translation) -> dict[int, int]:

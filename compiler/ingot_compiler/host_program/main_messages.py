@@ -23,8 +23,8 @@ def of_nodes(what: Text, source: Sequence[int], makers: Mapping[str, Sequence[in
     A long expression is cut, and a long list: a program's texts have a limit.
     """
     more = (f", {len(source) - _NODES_NAMED_MAX} more",) if len(source) > _NODES_NAMED_MAX else ()
-    told = message(" (", nodes_text(source[:_NODES_NAMED_MAX]), *more, ")") if source else ""
-    return with_makers(message(cut(what), told), makers, _MAKERS_NAMED_MAX)
+    nodes = message(" (", nodes_text(source[:_NODES_NAMED_MAX]), *more, ")") if source else ""
+    return with_makers(message(cut(what), nodes), makers, _MAKERS_NAMED_MAX)
 
 
 def cut(text: Text) -> Text:

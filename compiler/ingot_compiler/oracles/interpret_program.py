@@ -187,8 +187,8 @@ class _Interpreter:
             arguments.append(self.memories.load(value, where, call))
         result = self.computed(call, arguments)
         if operator.on_attribute and self.devices is not None:
-            asked = self.program.device(attribute_str(dict(call.attributes), "device"))
-            require_device(device, join(asked, device) or asked, call)
+            requested = self.program.device(attribute_str(dict(call.attributes), "device"))
+            require_device(device, join(requested, device) or requested, call)
         return self.stored(result, self.host if operator.on_host else device)
 
     def computed(self, call: OperatorCall, arguments: Sequence[Array]) -> Array | tuple[Array, ...]:

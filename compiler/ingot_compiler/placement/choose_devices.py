@@ -133,10 +133,10 @@ class _Problem:
             if owner != item.maker
         ]
         maker, devices_of = self.read.devices(item.maker), self.read.devices
-        asked = tuple((devices_of(owner), region) for owner, region in readers)
-        kind = item.size_bytes, item.home, maker, asked
+        requested = tuple((devices_of(owner), region) for owner, region in readers)
+        kind = item.size_bytes, item.home, maker, requested
         if kind not in self.joint:
-            self.joint[kind] = self._table_of_copies(item, maker, asked)
+            self.joint[kind] = self._table_of_copies(item, maker, requested)
         if self.joint[kind].any():
             yield from _over((item.maker, *(owner for owner, _ in readers)), self.joint[kind])
 

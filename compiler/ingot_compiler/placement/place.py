@@ -220,9 +220,9 @@ class _Placement:
                 self._add(node, None)
             return
         setting = setting_of(self.graph)
-        asked = self.ahead.of(setting)
+        early_reads = self.ahead.of(setting)
         for node in self.graph.nodes:
-            for value, device in self.inside.copied_before(node, setting, asked):
+            for value, device in self.inside.copied_before(node, setting, early_reads):
                 self._on(value, device, node.source, _first_result(node))
             self._add(node, setting)
 

@@ -120,8 +120,8 @@ class _Check:
             yield "the result is on the host", host, own
         if operator.on_attribute:
             name = attribute_str(dict(call.attributes), "device")
-            asked = self.program.device(name)
-            yield "the result is where the call says", join(asked, own) or asked, own
+            requested = self.program.device(name)
+            yield "the result is where the call says", join(requested, own) or requested, own
         for index, argument in enumerate(call.arguments):
             if index in operator.host_operands:
                 yield f"operand {index} is on the host", host, self.devices[argument]

@@ -38,11 +38,11 @@ _SET_QUIT = _OR_SHIFTED | abi.POOL_QUIT_BIT << 12
 _EVERYBODY = 0x7FFFFFFF
 
 
-def usable_threads(asked: int) -> int:
+def usable_threads(requested: int) -> int:
     """Return how many of `asked` threads the affinity mask and the control group let run."""
-    if asked == 1:
+    if requested == 1:
         return 1
-    count = min(asked, system.usable_processors(), _THREADS_MAX)
+    count = min(requested, system.usable_processors(), _THREADS_MAX)
     quota = group_quota()
     return max(1, min(count, quota) if quota else count)
 

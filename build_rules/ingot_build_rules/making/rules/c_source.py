@@ -81,8 +81,8 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         for symbol, kernel in zip(inputs.symbols, inputs.kernels, strict=True)
     )
     called, given, made = inputs.identifiers
-    told = tuple(text_in_names(text, names) for text in messages)
-    text = model_text(ModelText(called[0], given, made, kernels, line, told))
+    texts = tuple(text_in_names(text, names) for text in messages)
+    text = model_text(ModelText(called[0], given, made, kernels, line, texts))
     return CSource(
         context.keep_bytes(text.encode("ascii")),
         line.shapes,

@@ -79,13 +79,13 @@ class Project(DeclaredProject):
             cache_max_bytes=project_cache_max_bytes(loaded, folder, None),
         )
         report = run_build(loaded, request)
-        errors = _told_errors(report)
+        errors = _with_python_errors(report)
         if errors and not keep_going:
             raise errors[0]
         return report
 
 
-def _told_errors(report: Report) -> list[BaseException]:
+def _with_python_errors(report: Report) -> list[BaseException]:
     """The errors of what failed; those of all results speak of arguments from now on."""
     for item in report.results:
         if isinstance(item.error, IngotError):

@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.outputs is not None:
         arrays.write_arrays(arguments.outputs, call.outputs)
     seconds = {"load_seconds": call.load_seconds, "run_seconds": call.run_seconds}
-    told = arguments.bundle, call.digest, call.devices
-    values = run_values(*told, seconds, call.dtypes, call.outputs)
+    header = arguments.bundle, call.digest, call.devices
+    values = run_values(*header, seconds, call.dtypes, call.outputs)
     console.print_report(values, _lines(values, arguments), as_json=arguments.json)
     return 0
 

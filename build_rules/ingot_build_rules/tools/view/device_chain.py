@@ -41,7 +41,7 @@ class DeviceChain:
         for link, after in zip(self.links, [*self.links[1:], None], strict=True):
             found.append(f"  {link.title()}: {sentence(link, after, self.globs)}")
         copies = (sentence(copy, None, self.globs) for copy in self.copies)
-        return [*found, *(f"  {told}" for told in copies)]
+        return [*found, *(f"  {line}" for line in copies)]
 
     def plain(self) -> dict[str, Any]:
         """Return it for programs."""

@@ -280,7 +280,7 @@ def _type_text(context: OpContext, value: int | None) -> Text:
 def _finding(context: OpContext, reason: Text) -> ImportFinding:
     tensors = [value for value in context.given() if value >= 0]
     dtype = context.dtype_of(tensors[0]) if tensors else ""
-    told = with_makers(reason, context.translation.makers)
+    reason_text = with_makers(reason, context.translation.makers)
     return ImportFinding(
-        NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told
+        NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, reason_text
     )
