@@ -93,8 +93,8 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
     if inputs.profiles and inputs.other_shapes == REFUSE:
         fused = refuse_others(fused, inputs.profiles)
     for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
-        special = lowering.fuse(placed.value(), devices, *wishes)
-        fused = append_specialisation(fused, special, profile)
+        specialised = lowering.fuse(placed.value(), devices, *wishes)
+        fused = append_specialisation(fused, specialised, profile)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),

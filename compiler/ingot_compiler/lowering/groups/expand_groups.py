@@ -30,10 +30,10 @@ def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> Fused
     """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all
     groups, in order."""
     expansion = _Expansion(list(fused.buffers), iter(group_steps))
-    general, *special = versions_of(fused)
+    general, *specialised = versions_of(fused)
     steps = list(expansion.steps(general.steps))
     specialisations: list[Specialisation] = []
-    for version in special:
+    for version in specialised:
         specialisations.append(Specialisation(len(steps), version.profile))
         steps += expansion.steps(version.steps)
     return replace(
