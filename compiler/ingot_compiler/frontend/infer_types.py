@@ -81,8 +81,8 @@ def _with_bindings(model: ImportedModel, same_names: SameNames) -> ImportedModel
     bindings = same_names.bindings()
     same_names.groups = left_apart(model.alike, bindings)
     inputs = tuple(
-        replace(kind, shape=tuple(substitute(dim, bindings) for dim in kind.shape))
-        for kind in model.inputs
+        replace(tensor_type, shape=tuple(substitute(dim, bindings) for dim in tensor_type.shape))
+        for tensor_type in model.inputs
     )
     return replace(model, inputs=inputs)
 

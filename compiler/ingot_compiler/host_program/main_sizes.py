@@ -43,8 +43,8 @@ class WorkspaceRegisters:
 def bind_inputs(out: Assembler, fused: FusedGraph) -> None:
     """Registers for the symbols; every other dimension is checked once all symbols are known."""
     checks: list[tuple[int, Dim, Text]] = []
-    for index, kind in enumerate(fused.inputs):
-        for axis, dim in enumerate(kind.shape):
+    for index, tensor_type in enumerate(fused.inputs):
+        for axis, dim in enumerate(tensor_type.shape):
             register = out.register()
             out.emit("input_dim", register, index, axis)
             name = bare_symbol(dim)
@@ -95,8 +95,8 @@ def tell_workspace(
 
 def tell_outputs(out: Assembler, planned: PlannedSizes) -> None:
     """Compute the sizes of outputs as far as they are known, or bounded."""
-    for index, kind in enumerate(planned.fused.outputs):
-        shape = planned.output_shape(index) or kind.shape
+    for index, tensor_type in enumerate(planned.fused.outputs):
+        shape = planned.output_shape(index) or tensor_type.shape
         for axis, dim in enumerate(shape):
             out.emit("output_dim", index, axis, out.dim(dim if out.is_bound(dim) else -1))
 

@@ -149,7 +149,7 @@ def _size_bytes(buffer: BufferSpec) -> int:
 
 def _work_bytes(expression: Graph) -> int:
     """Return the bytes of the largest value of an expression."""
-    return max(int(evaluate(kind.size_bytes, {})) for kind in expression.types)
+    return max(int(evaluate(tensor_type.size_bytes, {})) for tensor_type in expression.types)
 
 
 def _leaves(expression: Graph) -> tuple[str, ...]:

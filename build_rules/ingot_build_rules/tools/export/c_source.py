@@ -221,7 +221,7 @@ def _shapes(
     Raises:
         UnsupportedError: names all that have open sizes.
     """
-    shapes = [tuple(_size(dim, sizes) for dim in kind.shape) for kind in inputs]
+    shapes = [tuple(_size(dim, sizes) for dim in tensor_type.shape) for tensor_type in inputs]
     opened = [tensor for tensor, shape in zip(named, shapes, strict=True) if None in shape]
     if opened:
         got = ", ".join(f"[{', '.join(map(str, tensor.shape))}]" for tensor in opened)

@@ -279,10 +279,12 @@ def _widened_body(
         # Sizes of the first iteration may be impossible ones for the body's later iterations: try
         # without any.
         loose = [
-            TensorType(kind.dtype, tuple(map(symbol, context.fresh_symbols(kind.rank))))
-            for kind in kinds
+            TensorType(
+                tensor_type.dtype, tuple(map(symbol, context.fresh_symbols(tensor_type.rank)))
+            )
+            for tensor_type in kinds
         ]
-        if all(kind.rank == 0 for kind in kinds):
+        if all(tensor_type.rank == 0 for tensor_type in kinds):
             raise
         return _body(context, loose, fill)
 

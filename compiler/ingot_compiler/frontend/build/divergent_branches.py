@@ -232,6 +232,6 @@ class DivergentTranslation:
         return message(f"a condition that takes {_NAMES[number]}, for with the other one ", dead)
 
 
-def _fits(declared: DeclaredType, kind: TensorType) -> bool:
-    same_rank = declared.shape is None or len(declared.shape) == kind.rank
-    return same_rank and declared.dtype in (None, kind.dtype)
+def _fits(declared: DeclaredType, tensor_type: TensorType) -> bool:
+    same_rank = declared.shape is None or len(declared.shape) == tensor_type.rank
+    return same_rank and declared.dtype in (None, tensor_type.dtype)

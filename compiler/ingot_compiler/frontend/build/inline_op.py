@@ -64,40 +64,50 @@ def _listed(attributes: Mapping[str, object]) -> str:
     return f"attributes {', '.join(sorted(attributes))}" if attributes else "no attributes"
 
 
-def _as_value(context: OpContext, name: str, kind: TensorType) -> int:
+def _as_value(context: OpContext, name: str, tensor_type: TensorType) -> int:
     """An attribute as a number or a vector of the parameter's element type."""
     given = context.attributes[name]
     items = given if isinstance(given, tuple) else (given,)
     numbers = [item for item in items if isinstance(item, int | float)]
     if len(numbers) < len(items):
-        raise OpTypeError(f"attribute {name} to be numbers, for a parameter {kind}", repr(given))
+        raise OpTypeError(
+            f"attribute {name} to be numbers, for a parameter {tensor_type}", repr(given)
+        )
     is_list = isinstance(given, tuple)
-    if kind.dtype in FLOATS:
+    if tensor_type.dtype in FLOATS:
         vector = [float(item) for item in numbers]
         if is_list:
-            return context.float_vector(kind.dtype, vector)
-        return context.scalar(kind.dtype, vector[0])
+            return context.float_vector(tensor_type.dtype, vector)
+        return context.scalar(tensor_type.dtype, vector[0])
     whole = [int(item) for item in numbers]
     if whole != numbers:
-        raise OpTypeError(f"attribute {name} to be whole, for a parameter {kind}", repr(given))
-    return context.known(kind.dtype, as_known_values(whole, (len(whole),) if is_list else ()))
+        raise OpTypeError(
+            f"attribute {name} to be whole, for a parameter {tensor_type}", repr(given)
+        )
+    return context.known(
+        tensor_type.dtype, as_known_values(whole, (len(whole),) if is_list else ())
+    )
 
 
-def _bind(own: TensorType, kind: TensorType, name: str, bindings: dict[str, Dim]) -> None:
+def _bind(own: TensorType, tensor_type: TensorType, name: str, bindings: dict[str, Dim]) -> None:
     """Note what the names of sizes stand for."""
-    if own.dtype != kind.dtype or own.rank != kind.rank:
-        raise OpTypeError(message(kind, " as parameter ", name, " is defined"), own)
-    for wanted, size in zip(kind.shape, own.shape, strict=True):
+    if own.dtype != tensor_type.dtype or own.rank != tensor_type.rank:
+        raise OpTypeError(message(tensor_type, " as parameter ", name, " is defined"), own)
+    for wanted, size in zip(tensor_type.shape, own.shape, strict=True):
         found = bare_symbol(wanted)
         if found is not None:
             bindings.setdefault(found, size)
 
 
 def _compare(
-    context: OpContext, operand: int, kind: TensorType, name: str, bindings: Mapping[str, Dim]
+    context: OpContext,
+    operand: int,
+    tensor_type: TensorType,
+    name: str,
+    bindings: Mapping[str, Dim],
 ) -> None:
     """Refuse sizes other than the definition says, now or at run time."""
-    for wanted, size in zip(kind.shape, context.shape_of(operand), strict=True):
+    for wanted, size in zip(tensor_type.shape, context.shape_of(operand), strict=True):
         bound = substitute(wanted, bindings)
         expected = message("size ", wanted, " of parameter ", name, " to be ", bound)
         require_dim(context, dim_add(bound, dim_mul(size, -1)), expected, size)

@@ -67,12 +67,16 @@ def set_symbols(fuser: Fuser, sizes: Sizes) -> None:
 
 
 def new_buffer(
-    fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset(), *, grows: bool = False
+    fuser: Fuser,
+    tensor_type: TensorType,
+    names: frozenset[str] = frozenset(),
+    *,
+    grows: bool = False,
 ) -> int:
     """A dense buffer; a block that grows when its size is not known when ``main`` begins."""
     fuser.symbols.bind(names)
-    spec = BufferSpec("workspace", kind.dtype, kind.element_count)
-    return fuser.storage.add(spec, grows=grows or fuser.symbols.are_in(kind.element_count))
+    spec = BufferSpec("workspace", tensor_type.dtype, tensor_type.element_count)
+    return fuser.storage.add(spec, grows=grows or fuser.symbols.are_in(tensor_type.element_count))
 
 
 def grow_block(fuser: Fuser, buffer: int, element_count: Dim) -> None:
@@ -83,6 +87,6 @@ def grow_block(fuser: Fuser, buffer: int, element_count: Dim) -> None:
 
 def store_dense(fuser: Fuser, value: int, buffer: int) -> None:
     """Compute or copy a value into a buffer, which is enlarged for it."""
-    kind = fuser.values.type_of(value)
-    grow_block(fuser, buffer, kind.element_count)
-    fuser.store(value, Stored(buffer, dense_view(kind.shape)))
+    tensor_type = fuser.values.type_of(value)
+    grow_block(fuser, buffer, tensor_type.element_count)
+    fuser.store(value, Stored(buffer, dense_view(tensor_type.shape)))

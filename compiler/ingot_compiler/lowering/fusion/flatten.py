@@ -115,8 +115,8 @@ class _Flattening:
                 )
             )
 
-    def _new_value(self, kind: TensorType, device: int) -> int:
-        self.types.append(kind)
+    def _new_value(self, tensor_type: TensorType, device: int) -> int:
+        self.types.append(tensor_type)
         self.device_of.append(device)
         return len(self.types) - 1
 

@@ -212,8 +212,10 @@ class Fuser:
         self._steps.append(group_of_composite(self.values, node, nodes, leaves, results))
 
     def _dense_place(self, value: int) -> Stored:
-        kind = self.values.type_of(value)
-        return self.storage.workspace(kind, range(kind.rank), self.values.device_of(value))
+        tensor_type = self.values.type_of(value)
+        return self.storage.workspace(
+            tensor_type, range(tensor_type.rank), self.values.device_of(value)
+        )
 
     def _place(self, value: int, tree: Deferred) -> Stored:
         kind, halo = self.values.type_of(value), self.values.halo_of(value)

@@ -67,13 +67,13 @@ def _element_count(number: int, spec: BufferSpec, sizes: frozenset[str]) -> Iter
 def _dense(fused: FusedGraph, number: int, spec: BufferSpec) -> Iterator[Problem]:
     """That an input or output has the elements of its tensor: of any size, or of a
     specialisation's."""
-    kind = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
+    tensor_type = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
     bindings = [profile_bindings(each.profile) for each in fused.specialisations]
-    counts = [substitute(kind.element_count, each) for each in ({}, *bindings)]
+    counts = [substitute(tensor_type.element_count, each) for each in ({}, *bindings)]
     if spec.kind == "output" and symbol_set(spec.element_count) & _capacities(fused, spec.index):
         return  # it has the pitch of the memory that a state is given, not that of its rows
-    if kind.dtype != spec.dtype or spec.element_count not in counts:
-        expected = f"{kind.dtype} x {kind.element_count}"
+    if tensor_type.dtype != spec.dtype or spec.element_count not in counts:
+        expected = f"{tensor_type.dtype} x {tensor_type.element_count}"
         got = f"{spec.dtype} x {spec.element_count}"
         yield _problem(number, expected, got, f"an {spec.kind} is dense")
 
@@ -117,9 +117,9 @@ def _constant_type(fused: FusedGraph, number: int) -> Iterator[Problem]:
         yield Problem(path, name, "a buffer", "none", "buffers of constants")
     if expression.outputs[0] >= len(expression.types):
         return
-    kind = expression.types[expression.outputs[0]]
+    tensor_type = expression.types[expression.outputs[0]]
     for spec in specs:
-        if (kind.dtype, kind.element_count) != (spec.dtype, spec.element_count):
+        if (tensor_type.dtype, tensor_type.element_count) != (spec.dtype, spec.element_count):
             expected = f"{spec.dtype} x {spec.element_count}"
-            got = f"{kind.dtype} x {kind.element_count}"
+            got = f"{tensor_type.dtype} x {tensor_type.element_count}"
             yield Problem(path, name, expected, got, "a constant fills its buffer")

@@ -28,7 +28,7 @@ def find_group_problems(scope: FusedScope, group: Group) -> Iterator[Problem]:
     for value in sorted(_unknown_values(group)):
         expected = "a value that is read or made here"
         yield scope.problem(expected, f"%{value}", "operands of a kernel's nodes")
-    yield from scope.sizes(dim for _, kind in group.types for dim in kind.shape)
+    yield from scope.sizes(dim for _, tensor_type in group.types for dim in tensor_type.shape)
     for operand in group.operands:
         yield from _operand(scope, operand, group)
         if operand.type.element_count != 0:
