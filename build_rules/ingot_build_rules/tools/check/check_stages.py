@@ -53,8 +53,8 @@ def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
     verify_memory(build.plan, expanded)
     variant = build.variant
     ranks = [
-        tuple(len(tensor_type.shape) for tensor_type in kinds)
-        for kinds in (fused.inputs, fused.outputs)
+        tuple(len(tensor_type.shape) for tensor_type in types)
+        for types in (fused.inputs, fused.outputs)
     ]
     kernels = (len(variant.kernels), *compiled.kernel_counts)
     verify_program(

@@ -32,8 +32,8 @@ def generated_inputs(graph: Graph, call: int = 0) -> Iterator[tuple[dict[str, in
 
     Sizes that leave nothing to compute (a tensor of the graph would have no elements) are left out.
     """
-    kinds = [graph.types[value] for value in graph.inputs]
-    for sizes in _sizes(kinds):
+    types = [graph.types[value] for value in graph.inputs]
+    for sizes in _sizes(types):
         if all(
             _is_positive(dim, sizes) for tensor_type in graph.types for dim in tensor_type.shape
         ):
@@ -41,15 +41,15 @@ def generated_inputs(graph: Graph, call: int = 0) -> Iterator[tuple[dict[str, in
                 sizes,
                 [
                     _generated(number, tensor_type, sizes)
-                    for number, tensor_type in enumerate(kinds, call * len(kinds))
+                    for number, tensor_type in enumerate(types, call * len(types))
                 ],
             )
 
 
-def _sizes(kinds: list[TensorType]) -> Iterator[dict[str, int]]:
+def _sizes(types: list[TensorType]) -> Iterator[dict[str, int]]:
     names = tuple(
         dict.fromkeys(
-            name for tensor_type in kinds for dim in tensor_type.shape for name in symbols_of(dim)
+            name for tensor_type in types for dim in tensor_type.shape for name in symbols_of(dim)
         )
     )
     if not names:

@@ -134,11 +134,11 @@ class CDialect(ABC):
         width."""
         return self._converted_to(self.unsigned_name(element, lanes), lanes, text)
 
-    def _converted_to(self, kind: str, lanes: int, text: str) -> str:
-        return self.converted_lanes(kind, text) if lanes > 1 else f"({kind})({text})"
+    def _converted_to(self, c_type: str, lanes: int, text: str) -> str:
+        return self.converted_lanes(c_type, text) if lanes > 1 else f"({c_type})({text})"
 
     @abstractmethod
-    def converted_lanes(self, kind: str, text: str) -> str:
+    def converted_lanes(self, c_type: str, text: str) -> str:
         """A piece of several lanes as a type of as many, lane by lane."""
 
     @abstractmethod

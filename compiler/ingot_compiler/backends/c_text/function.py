@@ -84,9 +84,10 @@ def _declare_phi(scope: CScope, found: Instruction) -> None:
     if found.result.element == "ptr":
         raise InternalError("an address that a loop carries has no form in C")
     made = scope.values[found.result.name] = scope.named(found.result)
-    kind = scope.dialect.type_name(made.element, made.piece_lanes)
+    c_type = scope.dialect.type_name(made.element, made.piece_lanes)
     scope.declarations += [
-        CStatement(f"  {kind} {piece}, {piece}_next;", piece, type=kind) for piece in made.pieces
+        CStatement(f"  {c_type} {piece}, {piece}_next;", piece, type=c_type)
+        for piece in made.pieces
     ]
 
 

@@ -243,8 +243,8 @@ def build_loop(
     # A region sees what is there before it: all operands are made first.
     trip_count = _scalar_or(context, limit[0], "i64", (1 << 63) - 1)
     entered = _scalar_or(context, condition[0], "bool", 1)
-    kinds = [context.type_of(value) for value in initial]
-    body, goes_on = _widened_body(context, kinds, fill)
+    types = [context.type_of(value) for value in initial]
+    body, goes_on = _widened_body(context, types, fill)
     counted = condition[1] and goes_on  # the trip count alone decides
     iterations = 0 if condition[1] is False else limit[1] if counted else None
     if counted and limit[0] is None:
@@ -252,7 +252,7 @@ def build_loop(
     if counted and iterations is None:
         # The count is read before, so that results have their sizes at once.
         (iterations,) = context.read_dims(binary_scalar(context, "max", trip_count, 0))
-        body, _ = _widened_body(context, kinds, fill)
+        body, _ = _widened_body(context, types, fill)
     names: tuple[str, ...] = ()
     if iterations is None:
         names = context.fresh_symbols(1)
@@ -269,12 +269,12 @@ def _scalar_or(context: OpContext, value: int | None, dtype: DType, default: int
 
 
 def _widened_body(
-    context: OpContext, kinds: Sequence[TensorType], fill: Fill
+    context: OpContext, types: Sequence[TensorType], fill: Fill
 ) -> tuple[Graph, bool]:
     """The body over types that hold in every iteration, and whether its condition is always
     true."""
     try:
-        return _widened_until_stable(context, list(kinds), fill)
+        return _widened_until_stable(context, list(types), fill)
     except ModelError:
         # Sizes of the first iteration may be impossible ones for the body's later iterations: try
         # without any.
@@ -282,25 +282,25 @@ def _widened_body(
             TensorType(
                 tensor_type.dtype, tuple(map(symbol, context.fresh_symbols(tensor_type.rank)))
             )
-            for tensor_type in kinds
+            for tensor_type in types
         ]
-        if all(tensor_type.rank == 0 for tensor_type in kinds):
+        if all(tensor_type.rank == 0 for tensor_type in types):
             raise
         return _body(context, loose, fill)
 
 
 def _widened_until_stable(
-    context: OpContext, kinds: list[TensorType], fill: Fill
+    context: OpContext, types: list[TensorType], fill: Fill
 ) -> tuple[Graph, bool]:
     """The body, made again with the sizes as symbols that it changes, until it changes none."""
     own = set[Dim]()
     while True:
-        body, goes_on = _body(context, kinds, fill)
+        body, goes_on = _body(context, types, fill)
         after = output_types(body)[1:]
-        widened = [_widen(context, *pair, own) for pair in zip(kinds, after, strict=False)]
-        if widened == kinds:
+        widened = [_widen(context, *pair, own) for pair in zip(types, after, strict=False)]
+        if widened == types:
             return body, goes_on
-        kinds = widened
+        types = widened
 
 
 def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[Dim]) -> TensorType:
@@ -317,7 +317,7 @@ def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[D
     return TensorType(before.dtype, tuple(shape))
 
 
-def _body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[Graph, bool]:
+def _body(context: OpContext, types: Sequence[TensorType], fill: Fill) -> tuple[Graph, bool]:
     goes_on: list[bool] = []
 
     def enter(inputs: Sequence[int]) -> Sequence[int]:
@@ -332,4 +332,4 @@ def _body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[
         goes_on.append(context.known_ints(condition) == (1,))
         return condition, *made
 
-    return build_region(context, (*_CONTROL_TYPES, *kinds), enter), goes_on[0]
+    return build_region(context, (*_CONTROL_TYPES, *types), enter), goes_on[0]

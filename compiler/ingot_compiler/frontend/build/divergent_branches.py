@@ -152,8 +152,8 @@ class DivergentTranslation:
         """Note which results of a node are alike in both branches."""
         for tensor in node.results:
             if tensor in self.branches[0].scope.values:
-                kinds = [branch.type_of(tensor) for branch in self.branches]
-                if alike(*kinds):
+                types = [branch.type_of(tensor) for branch in self.branches]
+                if alike(*types):
                     self.joined.append(tensor)
                 else:
                     self.unlike.add(tensor)
@@ -189,17 +189,17 @@ class DivergentTranslation:
         gives another type than the model declares can never run. A rank that both may have is what
         a run decides."""
         tensor = min(self.unlike & self.outputs)
-        kinds = [branch.type_of(tensor) for branch in self.branches]
-        fits = [_fits(self.declared.get(tensor, DeclaredType(None, None)), kind) for kind in kinds]
+        types = [branch.type_of(tensor) for branch in self.branches]
+        fits = [_fits(self.declared.get(tensor, DeclaredType(None, None)), each) for each in types]
         if fits[0] != fits[1] and not self.ways.is_default:
             why = "the model declares another type of its output"
             self.branches[fits.index(False)].dead = why
             return True
-        if tensor in self.declared and kinds[0].dtype == kinds[1].dtype:
+        if tensor in self.declared and types[0].dtype == types[1].dtype:
             return False
         raise Unsupported(
             message(
-                "branches of different types, ", kinds[0], " and ", kinds[1],
+                "branches of different types, ", types[0], " and ", types[1],
                 ", and nothing behind it says which one is meant: the type of a result "
                 "cannot depend on data",
             )

@@ -30,10 +30,10 @@ def inline(context: OpContext, op: CustomOp) -> Sequence[int]:
         raise OpTypeError(f"{len(op.parameters)} operands, each given", "one that is absent")
     operands = [*context.given(), *_from_attributes(context, op)]
     bindings: dict[str, Dim] = {}
-    for name, operand, kind in zip(op.parameters, operands, op.kinds, strict=True):
-        _bind(context.type_of(operand), kind, name, bindings)
-    for name, operand, kind in zip(op.parameters, operands, op.kinds, strict=True):
-        _compare(context, operand, kind, name, bindings)
+    for name, operand, tensor_type in zip(op.parameters, operands, op.types, strict=True):
+        _bind(context.type_of(operand), tensor_type, name, bindings)
+    for name, operand, tensor_type in zip(op.parameters, operands, op.types, strict=True):
+        _compare(context, operand, tensor_type, name, bindings)
     values = dict(zip(op.graph.inputs, operands, strict=True))
     for node in op.graph.nodes:
         made = _node(context, node, values, bindings)
@@ -56,8 +56,8 @@ def _from_attributes(context: OpContext, op: CustomOp) -> list[int]:
     unknown = sorted(context.attributes.keys() - set(names))
     if unknown:
         raise OpTypeError(f"attributes {', '.join(names) or 'none'}", unknown[0])
-    kinds = op.kinds[count:]
-    return [_as_value(context, *entry) for entry in zip(names, kinds, strict=True)]
+    types = op.types[count:]
+    return [_as_value(context, *entry) for entry in zip(names, types, strict=True)]
 
 
 def _listed(attributes: Mapping[str, object]) -> str:

@@ -44,13 +44,13 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
     _store_captured(fuser, regions)
     condition = read_number(fuser, node.operands[0])
     names = _names(node)
-    kinds = [fuser.values.type_of(result) for result in node.results]
-    buffers = [new_buffer(fuser, tensor_type, names) for tensor_type in kinds]
+    types = [fuser.values.type_of(result) for result in node.results]
+    buffers = [new_buffer(fuser, tensor_type, names) for tensor_type in types]
     branches: list[tuple[Step, ...]] = []
     for region in regions:
         inside = fuser.enter()
         run(region.first, region.last)
-        for tensor_type, buffer, output in zip(kinds, buffers, region.outputs, strict=True):
+        for tensor_type, buffer, output in zip(types, buffers, region.outputs, strict=True):
             own = fuser.values.type_of(output).shape
             set_symbols(fuser, named_sizes(tensor_type.shape, own, names))
             store_dense(fuser, output, buffer)

@@ -218,14 +218,14 @@ class Fuser:
         )
 
     def _place(self, value: int, tree: Deferred) -> Stored:
-        kind, halo = self.values.type_of(value), self.values.halo_of(value)
+        tensor_type, halo = self.values.type_of(value), self.values.halo_of(value)
         first = self._read_by_anchor(tree)
         leaves = sorted(tree.leaves, key=lambda leaf: leaf[0] not in first)
         operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in leaves]
         order = natural_order(
-            kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
+            tensor_type, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
         )
-        place = self.storage.workspace(kind, order, self.values.device_of(value), halo)
+        place = self.storage.workspace(tensor_type, order, self.values.device_of(value), halo)
         if halo is not None:
             self.fill_halo(value, place, halo)
             self.storage.put_image(value, place)

@@ -19,8 +19,8 @@ from ingot_compiler.lowering.groups.views import is_dense, storage_order
 
 def relaid(fuser: Fuser, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:
     """A copy of a value in another layout."""
-    kind, device = fuser.values.type_of(value), fuser.values.device_of(value)
-    place = fuser.storage.workspace(kind, order, device, halo)
+    tensor_type, device = fuser.values.type_of(value), fuser.values.device_of(value)
+    place = fuser.storage.workspace(tensor_type, order, device, halo)
     fuser.copy(value, place)
     if halo is not None:
         fuser.fill_halo(value, place, halo)

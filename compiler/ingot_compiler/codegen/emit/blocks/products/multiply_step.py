@@ -175,9 +175,9 @@ def _load_together(
     w, element, together = tile.writer, MEMORY[tile.factors.a], tile.factors.together
     bits = element_bits(element)
 
-    def load(first: int, kind: str) -> LlvmValue:
+    def load(first: int, element_type: str) -> LlvmValue:
         place = w.offset(pointer, i64(displacement + first), element)
-        return w.load(place, kind, align=SIZES_BYTES[element])
+        return w.load(place, element_type, align=SIZES_BYTES[element])
 
     if rest is None:
         return load(0, "i32")
