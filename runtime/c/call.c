@@ -47,7 +47,7 @@ static void make_task(void *argument) {
 
 static i32 call_settled(ingot_session *session) {
   struct task task = {session, RC_OK};
-  with_threads(&session->lane->pool, make_task, &task);
+  with_threads(&session->owner->pool, make_task, &task);
   return settle_devices(session, task.code);
 }
 
@@ -55,10 +55,10 @@ static i32 call_settled(ingot_session *session) {
 static i32 call_with_threads(ingot_session *session, error *error) {
   i32 code = call_settled(session);
   if (code != RC_THREADS_LOST) return code;
-  ingot_session *lane = session->lane;
-  pool_stop(&lane->pool);
-  lane->lent = NULL;  // there may be more or fewer of them than before, or none
-  if (!pool_start(&lane->pool, &lane->bundle->image, (u32)lane->threads, error) || !lend_memory(session, error)) return code;
+  ingot_session *owner = session->owner;
+  pool_stop(&owner->pool);
+  owner->lent = NULL;  // there may be more or fewer of them than before, or none
+  if (!pool_start(&owner->pool, &owner->bundle->image, (u32)owner->threads, error) || !lend_memory(session, error)) return code;
   return call_settled(session);
 }
 
@@ -76,7 +76,7 @@ static bool is_unchanged(ingot_session *session, error *error) {
   if (error->kind || !settled_stamp(source, &now, error)) return false;
   bool is_same = is_same_content(now, session->stamp);
   if (!is_same || ++session->changes > CHANGES_MAX) changed(error, source->name, "its size or its times are not those of load time");
-  else if (verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->lane->pool, error)) session->stamp = now;
+  else if (verify_weights(bundle, &bundle->weights, INGOT_VERIFY_FULL, &session->owner->pool, error)) session->stamp = now;
   bool is_lost = !is_same || error->kind == INGOT_DIGEST_ERROR || why_lost(&bundle->weights);
   if (is_lost) __atomic_store_n(&bundle->weights.is_lost, 1, __ATOMIC_RELEASE);
   return false;
@@ -122,7 +122,7 @@ static void forget_last(ingot_session *session) {
 static bool run(ingot_session *session, error *error) {
   i32 code;
   if ((!session->is_prepared || session->is_stale) && !prepare(session, error)) return false;
-  if (session->lane->lent != session && !lend_memory(session, error)) return false;
+  if (session->owner->lent != session && !lend_memory(session, error)) return false;
   do {
     forget_last(session);
     code = call_with_threads(session, error);

@@ -33,11 +33,11 @@
 #include "weights.c"
 #include "devices.c"
 #include "load.c"
-#include "turns.c"
+#include "session_lock.c"
 #include "session.c"
 #include "messages.c"
 #ifdef INGOT_WITHOUT_DEVICES
-#include "unattached.c"
+#include "host_only.c"
 #else
 #include "attached.c"
 #endif

@@ -242,9 +242,9 @@ static bool measure_fixed(ingot_session *session, error *error) {
   return measure(session, error);
 }
 
-static bool require_room(ingot_session *session, error *error) {
+static bool require_memory(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
-  u64 needed = session->call->scratch_stride * session->lane->pool.n_threads;
+  u64 needed = session->call->scratch_stride * session->owner->pool.n_threads;
   for (u32 index = 0; index < plan->device_count; index++) needed += session->workspace_sizes[index];
   for (u32 index = 0; index < plan->output_count; index++) needed += session->outputs[index].tensor.size_bytes;
   session->needed_bytes = needed;
@@ -253,21 +253,21 @@ static bool require_room(ingot_session *session, error *error) {
   return refuse(error, INGOT_LIMIT_ERROR, "a call needs too much memory", shapes_text(session), why, "allow more with max_bytes (--max-bytes)");
 }
 
-// Lends `main` the workspace, the scratch and the workers of the lane, as large as these shapes need them.
+// Lends `main` the workspace, the scratch and the workers of the owner, as large as these shapes need them.
 static bool lend_memory(ingot_session *session, error *error) {
-  ingot_session *lane = session->lane;
-  lane->lent = NULL;
+  ingot_session *owner = session->owner;
+  owner->lent = NULL;
   struct call *call = session->call;
   u64 stride = rounded(call->scratch_stride, ALIGNMENT_SMALL_BYTES);
   for (u32 index = 0; index < session->bundle->plan.device_count; index++) {
-    if (!device_block_fit(session, index, lane->workspaces + index, session->workspace_sizes[index], error)) return false;
-    session->workspace_addresses[index] = ADDRESS(lane->workspaces[index].data);
-    session->workspace_sizes[index] = lane->workspaces[index].size;
+    if (!device_block_fit(session, index, owner->workspaces + index, session->workspace_sizes[index], error)) return false;
+    session->workspace_addresses[index] = ADDRESS(owner->workspaces[index].data);
+    session->workspace_sizes[index] = owner->workspaces[index].size;
   }
-  if (stride > lane->stride_bytes) lane->stride_bytes = stride;
-  if (!block_fit(&lane->scratch, lane->stride_bytes * lane->pool.n_threads, error)) return false;
-  call->scratch = ADDRESS(lane->scratch.data), call->scratch_stride = lane->stride_bytes, call->pool = ADDRESS(lane->pool.page);
-  lane->lent = session;
+  if (stride > owner->stride_bytes) owner->stride_bytes = stride;
+  if (!block_fit(&owner->scratch, owner->stride_bytes * owner->pool.n_threads, error)) return false;
+  call->scratch = ADDRESS(owner->scratch.data), call->scratch_stride = owner->stride_bytes, call->pool = ADDRESS(owner->pool.page);
+  owner->lent = session;
   return true;
 }
 
@@ -332,7 +332,7 @@ static bool require_apart(const ingot_session *session, u32 index, error *error)
 static bool prepare(ingot_session *session, error *error) {
   const struct plan *plan = &session->bundle->plan;
   session->is_prepared = session->is_stale = false;
-  if (!measure(session, error) || !require_room(session, error)) return false;
+  if (!measure(session, error) || !require_memory(session, error)) return false;
   if (!lend_memory(session, error) || !reserve_states(session, error) || !place_inputs(session, error)) return false;
   for (u32 index = 0; index < plan->output_count; index++)
     if (!place_output(session, index, error)) return false;

@@ -103,7 +103,7 @@ static bool check_like(const ingot_bundle *bundle, const struct ingot_options *o
 }
 
 static bool start_lane(ingot_session *session, error *error) {
-  return session->lane != session || pool_start(&session->pool, &session->bundle->image, (u32)session->threads, error);
+  return session->owner != session || pool_start(&session->pool, &session->bundle->image, (u32)session->threads, error);
 }
 
 int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_session **result, struct ingot_error *error) {
@@ -118,7 +118,7 @@ int ingot_open(ingot_bundle *bundle, const struct ingot_options *options, ingot_
   if (!session) return no_memory(error, "open", "session"), error->kind;
   session->bundle = bundle, session->max_bytes = options->max_bytes, session->stamp = bundle->source.stamp;
   session->threads = (i32)usable_threads(options->threads), session->pool = pool_of(options);
-  share(session, HAS_STATES && options->like ? options->like->lane : session);
+  share(session, HAS_STATES && options->like ? options->like->owner : session);
   if (!check_like(bundle, options, error) || !make_call(session, options, error) || !start_lane(session, error) || !keep_states(session, options, error) ||
       !measure_fixed(session, error))
     ingot_close(session);
@@ -131,26 +131,26 @@ static void forget_grown(ingot_session *session) {
 }
 
 // The last of the sessions that use it gives it back.
-static void close_lane(ingot_session *lane) {
-  if (!leave(lane)) return;
-  pool_stop(&lane->pool);
-  for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) block_free(lane->workspaces + index);
-  block_free(&lane->scratch);
-  memory_free(lane);
+static void close_owner(ingot_session *owner) {
+  if (!leave(owner)) return;
+  pool_stop(&owner->pool);
+  for (u32 index = 0; index < DEVICE_COUNT_MAX; index++) block_free(owner->workspaces + index);
+  block_free(&owner->scratch);
+  memory_free(owner);
 }
 
 void ingot_close(ingot_session *session) {
   if (!session) return;
   const struct plan *plan = &session->bundle->plan;
-  ingot_session *lane = session->lane;
+  ingot_session *owner = session->owner;
   free_states(session);
   forget_grown(session);
   memory_free(session->grown);
   for (u32 index = 0; session->inputs && index < plan->input_count; index++) block_free(&session->inputs[index].own);
   for (u32 index = 0; session->outputs && index < plan->output_count; index++) block_free(&session->outputs[index].own);
   arena_free(&session->arena);
-  if (lane != session) memory_free(session);
-  close_lane(lane);
+  if (owner != session) memory_free(session);
+  close_owner(owner);
 }
 
 static bool refuse_index(const char *what, u32 index, u32 count, error *error) {

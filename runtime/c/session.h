@@ -1,6 +1,6 @@
 // One of the callers of a bundle: its call struct, its threads, its memory.
 //
-// In: `internal.h`. Out: the struct. Not done here: any function (`session.c`, `turns.c`, `prepare.c`, `states.c`, `call.c`).
+// In: `internal.h`. Out: the struct. Not done here: any function (`session.c`, `session_lock.c`, `prepare.c`, `states.c`, `call.c`).
 #pragma once
 #include "internal.h"
 
@@ -53,7 +53,7 @@ struct states {
 struct ingot_session {
   ingot_bundle *bundle;
   struct arena arena;
-  ingot_session *lane;  // whose threads, workspace and turn it uses: its own, or those of the first of the sessions like it
+  ingot_session *owner;  // whose threads, workspace and turn it uses: its own, or those of the first of the sessions like it
   struct pool pool;
   struct watch watch;
   struct call *call;
@@ -74,8 +74,8 @@ struct ingot_session {
   struct endpoint endpoints[DEVICE_COUNT_MAX];
   struct stamp stamp;
   u32 changes;
-  u32 lock, users;  // of a lane: how many sessions use it
-  ingot_session *running, *lent;  // of a lane: whose turn it is; who knows where its memory is
+  u32 lock, users;  // of an owner: how many sessions use it
+  ingot_session *running, *lent;  // of an owner: whose turn it is; who knows where its memory is
   bool is_prepared, is_stale, is_cut;  // stale: its shapes are those of the last call; cut: a launch on a device was cancelled
 };
 

@@ -105,8 +105,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.outputs:
         _write_outputs(options.outputs, outputs)
     if options.json:
-        told = options.bundle, session.digest, session.devices
-        print(json_line(run_values(*told, seconds, dtypes, outputs)))
+        header = options.bundle, session.digest, session.devices
+        print(json_line(run_values(*header, seconds, dtypes, outputs)))
     elif not options.outputs:
         _print_outputs(outputs)
     return 0
@@ -140,8 +140,8 @@ def run_values(
     """Return what ``run --json`` tells of one call; `devices`: those of ``Session``; `dtypes`: our
     names of element types."""
     described = {name: array_values(dtypes[name], array) for name, array in outputs.items()}
-    told = {"bundle": bundle, "digest": digest, "devices": devices}
-    return {**told, **seconds, "outputs": described}
+    header = {"bundle": bundle, "digest": digest, "devices": devices}
+    return {**header, **seconds, "outputs": described}
 
 
 def _print_outputs(outputs: "dict[str, np.ndarray]") -> None:
@@ -193,11 +193,11 @@ def _zeros(
             arrays[spec.name] = np.zeros(shape, spec.dtype)
     if open_specs:
         where = ", ".join(f"input {spec.name!r}" for spec in open_specs)
-        told = ", ".join(map(str, open_specs))
+        header = ", ".join(map(str, open_specs))
         has = "has a size" if len(open_specs) == 1 else "have sizes"
         options = shape_options(((spec.name, spec.shape) for spec in open_specs), sizes)
         do = f"give sizes, e.g. {options}, or --inputs F.npz"
-        raise InputError("no inputs", where, f"{told} {has} that only you know", do)
+        raise InputError("no inputs", where, f"{header} {has} that only you know", do)
     return arrays
 
 

@@ -58,7 +58,7 @@ def install(
         # What is newer was never current, or was left for the one before: it is no way back.
         _remove(folder, [name for name in installed(folder) if name > (before or "")], files)
         if base:
-            base.require_room(folder)
+            base.require_disk_space(folder)
         number = int(before.partition("-")[0]) + 1 if before else 1
         name = f"{number:0{_DIGITS}d}-{digest[:16]}.ingot"
         if signatures:

@@ -65,7 +65,7 @@ class Base:
     def __init__(self, source: Source, name: str, near: "Iterable[str]" = ()) -> None:
         self.source, self.name, self.near = source, name, tuple(near)
 
-    def require_room(self, folder: str) -> None:
+    def require_disk_space(self, folder: str) -> None:
         """Raise ``InputError`` if another bundle, or another file, has its name in `folder`. One
         with the same root digest and other bytes is damaged, and will be replaced."""
         path = os.path.join(folder, self.name)

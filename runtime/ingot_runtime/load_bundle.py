@@ -5,7 +5,7 @@ each step (``loader``, one file per step).
 """
 
 from .errors import BundleError, InputError, no_memory
-from .executor.lane import Lane
+from .executor.execution_context import ExecutionContext
 from .executor.loaded import Loaded
 from .executor.session import Session
 from .format import header as head
@@ -69,7 +69,7 @@ def load_bundle(
         loaded = _loaded(source, plan, index, executor, each, verify)
         loaded.trust = keys, verify
 
-        def lane(loaded: Loaded) -> Lane:
+        def context(loaded: Loaded) -> ExecutionContext:
             attached: Any = None
             if plan.libraries:
                 module = devices_module("attached", source.name)
@@ -78,22 +78,24 @@ def load_bundle(
                 if attached is not None:
                     attached.load_weights(source, loaded.image, loaded.pool, loaded.watch, verify)
                 if loaded.is_unchanged():
-                    return Lane(loaded, executor, max_bytes, attached, sessions, busy == "wait")
+                    return ExecutionContext(
+                        loaded, executor, max_bytes, attached, sessions, busy == "wait"
+                    )
 
         others = [loaded.another() for _ in range(sessions - 1)]
-        return _session(plan, tuple(map(lane, [loaded, *others])))
+        return _session(plan, tuple(map(context, [loaded, *others])))
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
     except BundleError as error:
         raise in_file(error, bundle) from error.__cause__
 
 
-def _session(plan: BundlePlan, lanes: "tuple[Lane, ...]") -> Session:
+def _session(plan: BundlePlan, contexts: "tuple[ExecutionContext, ...]") -> Session:
     if plan.values is None:
-        return Session(lanes)
+        return Session(contexts)
     from .executor.values import ValueSession
 
-    return ValueSession(lanes)
+    return ValueSession(contexts)
 
 
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
@@ -152,8 +154,8 @@ def _check_number(what: str, option: str, value: object) -> None:
 
 def _check_option(option: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        from .format.device_text import meant
+        from .format.device_text import suggest_name
 
-        do = meant(str(value), choices)
+        do = suggest_name(str(value), choices)
         why = f"expected one of {', '.join(choices)}, got {value!r}"
         raise InputError(f"unknown value of {option}", option, why, do)

@@ -48,7 +48,7 @@ def read_npz(path: str) -> "dict[str, Array]":
         with os.fdopen(open_without_waiting(path), "rb") as file:
             return _arrays(file, os.fstat(file.fileno()).st_size)
     except Exception as error:  # a dozen kinds of exceptions mean one thing: no archive of arrays
-        raise _told(error, path, f"cannot read inputs from {path!r}") from error
+        raise _read_error(error, path, f"cannot read inputs from {path!r}") from error
 
 
 def read_npz_bytes(content: "bytes | bytearray", max_bytes: int) -> "dict[str, Array]":
@@ -67,10 +67,10 @@ def read_npz_bytes(content: "bytes | bytearray", max_bytes: int) -> "dict[str, A
     except LimitError:
         raise
     except Exception as error:
-        raise _told(error, where, "the inputs are no .npz file") from error
+        raise _read_error(error, where, "the inputs are no .npz file") from error
 
 
-def _told(error: Exception, where: str, what: str) -> BundleError:
+def _read_error(error: Exception, where: str, what: str) -> BundleError:
     if isinstance(error, InputError):
         return InputError(error.what, where, error.why, error.do)
     if isinstance(error, MemoryError):
@@ -117,8 +117,8 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
         why = f"{dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
         raise ValueError(f"array {name!r}: {why}")
     flat = _empty(name, size_bytes)
-    room, at = flat.data, 0
-    while count := member.readinto(room[at:]):
+    buffer, at = flat.data, 0
+    while count := member.readinto(buffer[at:]):
         at += count
     if at != size_bytes or member.read(1):  # reading on to the end compares the checksum
         raise ValueError(f"array {name!r}: expected {size_bytes} bytes, got {at}")

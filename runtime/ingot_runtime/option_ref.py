@@ -1,8 +1,8 @@
-"""What the user says by an option of the command, by an argument of a function in Python, or by a key
-of a project's file: an error of any layer refers to it, and who shows the error has the words.
+"""What the user says by an option of the command, by an argument of a function in Python, or by a
+key of a project's file: an error of any layer refers to it, and who shows the error has the words.
 
 In: the option's name on the command line. Out: ``OptionRef``, ``OptionClause``, pieces of a text
-(``ingot_error``). Not done here: the words (``api.in_arguments``, ``cli.shell.in_words_of_verb``).
+(``ingot_error``). Not done here: the words (``api.python_errors``, ``cli.shell.in_words_of_verb``).
 """
 
 from __future__ import annotations

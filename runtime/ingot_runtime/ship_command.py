@@ -42,12 +42,12 @@ def selftest(options: "argparse.Namespace", session: "Session") -> int:
 
     proof = prove(session)
     variant = session.loaded.variant.target
-    told = {"bundle": options.bundle, "digest": session.digest, "target": variant}
+    report = {"bundle": options.bundle, "digest": session.digest, "target": variant}
     if options.verb_name == "install" and not proof.failures:
         return 0  # one line: that of the installation
     _tell(
         options,
-        {**told, "call_count": proof.count, "error": proof.error, "failures": proof.failures},
+        {**report, "call_count": proof.count, "error": proof.error, "failures": proof.failures},
         f"{options.bundle}: {'failed' if proof.failures else 'passed'}, {proof.count} of"
         f" {variant}, error {proof.error:.3g}{''.join(f'; {line}' for line in proof.failures[:3])}",
     )
@@ -81,8 +81,8 @@ def install(options: "argparse.Namespace", session: "Session") -> int:
         options.keep,
         base=_base(options, source),
     )
-    told = {"bundle": options.bundle, "digest": session.digest, "installed": path}
-    _tell(options, told, f"{path}: installed, digest {session.digest[:16]}")
+    report = {"bundle": options.bundle, "digest": session.digest, "installed": path}
+    _tell(options, report, f"{path}: installed, digest {session.digest[:16]}")
     return 0
 
 

@@ -30,7 +30,7 @@ class Candidate:
 
     @property
     def device(self) -> str:
-        """As the user says it."""
+        """The device in the user's notation, ``KIND:ID``."""
         return f"{self.kind}:{self.id}"
 
 
@@ -48,10 +48,10 @@ def bind_device(
         codes = _mapped(device, codes, _read(device, text), name)
     here = tuple(code for code in codes if code.kind in OPEN)
     if not here:
-        told = " or ".join(code.device for code in codes)
+        listed = " or ".join(code.device for code in codes)
         fit = [each for each in OPEN if device.kind in code_kinds(each)]
-        why = f"device {device.name!r} wants {told}; this loader has host, {', '.join(OPEN)}"
-        raise IncompatibleError(f"no device {told} here", name, why, _advice(device, fit))
+        why = f"device {device.name!r} wants {listed}; this loader has host, {', '.join(OPEN)}"
+        raise IncompatibleError(f"no device {listed} here", name, why, _advice(device, fit))
     return here
 
 
@@ -79,8 +79,8 @@ def _mapped(
     if given.kind not in fit and given.kind in ("host", *OPEN):
         verb = "runs" if len(fit) == 1 else "run"
         runs = f"which {' and '.join(fit)} {verb}" if fit else "which nothing here runs"
-        told = " and ".join(dict.fromkeys(kinds))
-        why = f"it has code for {told}, {runs}, and is mapped to {wanted}"
+        listed = " and ".join(dict.fromkeys(kinds))
+        why = f"it has code for {listed}, {runs}, and is mapped to {wanted}"
         what = f"device {device.name!r} cannot be {wanted}"
         raise IncompatibleError(what, name, why, _advice(device, fit))
     if given.kind not in fit:
@@ -113,7 +113,11 @@ def _read(device: DevicePlan, text: object) -> DeviceText:
 def _require_own(device: DevicePlan, what: str, wanted: str, own: "list[str]", name: str) -> None:
     """A target or a scope that the user names is one of the bundle's code."""
     if wanted not in ("", *own):
-        told = " and ".join(map(repr, filter(None, own)))
-        why = f"it was compiled for {what} {told}" if told else f"it was compiled without a {what}"
+        listed = " and ".join(map(repr, filter(None, own)))
+        why = (
+            f"it was compiled for {what} {listed}"
+            if listed
+            else f"it was compiled without a {what}"
+        )
         do = f"leave {what}= out, or compile the model for {wanted!r}"
         raise IncompatibleError(f"device {device.name!r} has no {what} {wanted!r}", name, why, do)

@@ -18,7 +18,7 @@ from ingot_runtime.format.plan import LibraryPlan
 
 from .cuda_library import GROUP_THREADS, CudaLibrary, CudaModule, read_library
 from .cuda_reads import CudaReads
-from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
+from .table_device import DriverMemory, TableDevice, allocation_bytes, host_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def open_cuda(
     read = read_library(code, library.kernel_count, where)
     drv, count = _driver(name, where)
     if id >= count:
-        here = ", ".join(f"cuda:{at} ({_told(drv.Device(at))})" for at in range(count)) or "none"
+        here = (
+            ", ".join(f"cuda:{at} ({_description(drv.Device(at))})" for at in range(count))
+            or "none"
+        )
         why = f"device {name!r} wants cuda:{id}; there are: {here}"
         raise IncompatibleError(f"no device cuda:{id} here", where, why, _INSTALL)
     device = drv.Device(id)
@@ -79,7 +82,7 @@ def _driver(name: str, where: str) -> "tuple[Any, int]":
         raise IncompatibleError(what, where, _in_short(error), _INSTALL) from error
 
 
-def _told(device: "Any") -> str:
+def _description(device: "Any") -> str:
     major, minor = device.compute_capability()
     return f"{device.name()}, sm_{major}{minor}"
 
@@ -91,8 +94,8 @@ def _module_for(
     major, minor = device.compute_capability()
     fits = [each for each in library.modules if each.architecture <= 10 * major + minor]
     if not fits:
-        told = ", ".join(f"sm_{each.architecture}" for each in library.modules)
-        what, why = f"device {name!r} cannot run its library here", f"it is code for {told}"
+        listed = ", ".join(f"sm_{each.architecture}" for each in library.modules)
+        what, why = f"device {name!r} cannot run its library here", f"it is code for {listed}"
         do = f"compile for it: --device {name}=cuda,target=sm_{major}{minor}, if there is code for it"
         raise IncompatibleError(what, where, f"{why}; {device.name()} has sm_{major}{minor}", do)
     usable = [each for each in fits if each.driver <= driver]
@@ -172,17 +175,17 @@ class Cuda(TableDevice):
     def allocate(self, size_bytes: int) -> "Allocation":
         """Allocate, and fill with zeros."""
         self.require_open()
-        room = room_bytes(size_bytes)
+        allocated = allocation_bytes(size_bytes)
         with self._failing("allocate"):
             free, total = self._queue.drv.mem_get_info()
             why = f"{free} of {total} bytes are free"
-            if size_bytes < 0 or room > free:
+            if size_bytes < 0 or allocated > free:
                 raise self._no_memory(size_bytes, why)
             try:
-                handle = self._queue.zeros(room)
+                handle = self._queue.zeros(allocated)
             except self._queue.drv.MemoryError as error:
                 raise self._no_memory(size_bytes, why) from error
-        memory = DriverMemory(int(handle), room, handle)
+        memory = DriverMemory(int(handle), allocated, handle)
         self._memories.keep(memory)
         return memory
 

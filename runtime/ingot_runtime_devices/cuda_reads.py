@@ -4,8 +4,8 @@ In: a driver, the stream that computes, addresses. Out: ``CudaReads``. Not done 
 errors (``cuda``).
 
 A driver copies beside other work only into memory whose pages stay where they are. Such memory is
-slow to come by and nobody else can have it, so there is at most ``_ROOM_BYTES``, which is kept for
-later copies; from there the bytes go on when the copy ends.
+slow to come by and nobody else can have it, so there is at most ``_LOCKED_BYTES_MAX``, which is
+kept for later copies; from there the bytes go on when the copy ends.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_ROOM_BYTES = 64 << 20
+_LOCKED_BYTES_MAX = 64 << 20
 
 
 class CudaReads:
@@ -67,10 +67,10 @@ class CudaReads:
             chosen = min(fits, key=len)
             self._free = [place for place in self._free if place is not chosen]
             return chosen
-        if self._used_bytes + size_bytes > _ROOM_BYTES:
+        if self._used_bytes + size_bytes > _LOCKED_BYTES_MAX:
             self._used_bytes -= sum(place.size for place in self._free)
             self._free.clear()
-        if self._used_bytes + size_bytes > _ROOM_BYTES:
+        if self._used_bytes + size_bytes > _LOCKED_BYTES_MAX:
             return None
         try:
             made = self._drv.pagelocked_empty(size_bytes, "uint8")

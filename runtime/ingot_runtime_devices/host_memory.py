@@ -175,7 +175,7 @@ class HostMemory(Device):
         return self._end(target) if target in self._begun else None
 
     def end_write(self, address: int) -> "tuple[float, float] | None":
-        """Likewise."""
+        """Join the copy's thread, if it has one."""
         return self.end_read(address)
 
     def _end(self, target: int) -> "tuple[float, float]":

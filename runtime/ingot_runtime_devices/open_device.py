@@ -36,10 +36,10 @@ def open_device(
             missing.append(error)
     if len(missing) == 1:
         raise missing[0]
-    told = ", ".join(each.device for each in candidates)
+    listed = ", ".join(each.device for each in candidates)
     why = "; ".join(f"{each.what}: {each.why}" for each in missing)
     do = f"{missing[-1].do}; or compile the model for a device that is here"
-    raise IncompatibleError(f"no device for {name!r} here: {told}", source.name, why, do)
+    raise IncompatibleError(f"no device for {name!r} here: {listed}", source.name, why, do)
 
 
 def _code(source: Source, plan: BundlePlan, index: int, each: Candidate) -> "tuple[bytes, str]":

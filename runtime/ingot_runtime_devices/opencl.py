@@ -20,7 +20,7 @@ from ingot_runtime.format.plan import LibraryPlan
 
 from .opencl_build import BUILDER, build, devices
 from .opencl_library import REPORT_BYTES, OpenClLibrary, read_library
-from .table_device import DriverMemory, TableDevice, host_bytes, room_bytes
+from .table_device import DriverMemory, TableDevice, allocation_bytes, host_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class OpenCl(TableDevice):
             why = f"{total - used} of {total} bytes are free, {largest} at most in one piece"
             raise self._no_memory(size_bytes, why)
         try:
-            buffer = self._zeros(room_bytes(size_bytes))
+            buffer = self._zeros(allocation_bytes(size_bytes))
         except (self._cl.Error, MemoryError) as error:
             raise self._no_memory(size_bytes, str(error)) from error
         memory = DriverMemory(_ADDRESSES.take(buffer.size), buffer.size, buffer)
@@ -253,7 +253,7 @@ class OpenCl(TableDevice):
         return self._times_of(event)
 
     def end_write(self, address: int) -> "tuple[float, float] | None":
-        """Likewise."""
+        """Wait for a copy to the device to end."""
         return self.end_read(address)
 
     def measure(self) -> None:

@@ -163,7 +163,7 @@ class TableDevice(Device):
         return ResourceError(what, f"{size_bytes} bytes", why, "use smaller shapes")
 
 
-def room_bytes(size_bytes: int) -> int:
+def allocation_bytes(size_bytes: int) -> int:
     """Return what an allocation takes of a device."""
     return max(-(-size_bytes // ALIGNMENT_BYTES), 1) * ALIGNMENT_BYTES
 

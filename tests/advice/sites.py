@@ -23,7 +23,7 @@ _COMMAND = re.compile(
     r"(?<![\w-])--[a-z{][\w{}-]*|(?<![\w./-])ingot [a-z]+\b|-m ingot_runtime|(?<![\w-])-[a-zC] "
     r"|did you mean|leave (?:it|one of them) out"
 )
-_GIVES_ADVICE = re.compile(r"_?(?:do|advice|fitting|suggest|meant(?:_\w+)?)")
+_GIVES_ADVICE = re.compile(r"_?(?:do|advice|fitting|suggest(?:_\w+)?)")
 _MAY_ADVISE = re.compile(r"Error\(|\bdo\b|message\(|return f?\"did you mean")
 _DEPTH_MAX = 4
 

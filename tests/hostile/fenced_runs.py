@@ -22,7 +22,7 @@ from tests.hostile import trials
 from tests.hostile.fences import POISONS, Array, Fenced, filled
 
 import ingot_runtime
-from ingot_runtime.executor import arrays, frame, grow, lane, room, session
+from ingot_runtime.executor import arrays, call_memory, execution_context, frame, grow, session
 from ingot_runtime.loader import area, block, image, pool, system, weights
 
 SECONDS = 300.0
@@ -89,7 +89,7 @@ def fenced_array(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
 
 def fence_everything() -> None:
     """Let the loader get all its memory here."""
-    room.Block = lane.Block = frame.Block = block.Block = FencedBlock  # type: ignore[misc,attr-defined]
+    call_memory.Block = execution_context.Block = frame.Block = block.Block = FencedBlock  # type: ignore[misc,attr-defined]
     arrays.Block = grow.Block = FencedBlock  # type: ignore[attr-defined]
     weights.Block = pool.Block = ZeroBlock  # type: ignore[attr-defined]
     weights.Area = image.Area = FencedArea  # type: ignore[attr-defined]
@@ -107,7 +107,7 @@ def same(got: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
 
 def poison(one: session.Session) -> None:
     """Poison what a call may not read before it has written it: workspace, scratch."""
-    memory = one._lane._memory  # pyright: ignore[reportPrivateUsage]
+    memory = one._context._memory  # pyright: ignore[reportPrivateUsage]
     for each in (*memory.workspaces, memory.scratch):
         pattern = _Place.poison * (each.size_bytes // len(_Place.poison))
         ctypes.memmove(each.address, pattern, len(pattern))
@@ -147,7 +147,7 @@ def attempt(
                 return False
         if not is_bound_right(one, feed, expected):
             return False
-    lent, held = one._lane._memory, one.loaded.weights  # pyright: ignore[reportPrivateUsage]
+    lent, held = one._context._memory, one.loaded.weights  # pyright: ignore[reportPrivateUsage]
     assert isinstance(lent.workspaces[0], FencedBlock)
     assert held is None or isinstance(held._area, FencedArea)  # pyright: ignore[reportPrivateUsage]
     assert len(_kept) > _KEPT_MIN

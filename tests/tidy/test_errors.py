@@ -22,7 +22,7 @@ CAUGHT_INSIDE = {
     "ingot_compiler.frontend.model.attribute_values.UnsupportedAttribute": "import_model, which collects findings",
     "ingot_compiler.frontend.build.context.Unsupported": "infer_types, which collects findings",
     "ingot_compiler.frontend.model.detach_tensors._Malformed": "the reader of model files",
-    "ingot_compiler.frontend.build.control.BranchesApart": "scope, which moves nodes into the branches",
+    "ingot_compiler.frontend.build.control.DivergentTypes": "scope, which moves nodes into the branches",
     "ingot_compiler.frontend.build.scope._Incomplete": "scope: the findings have been collected",
     "ingot_compiler.frontend.model.tensor_data.UnsupportedDtype": "import_model, which collects findings",
     "ingot_compiler.frontend.families.strings.automaton.PatternError": "ops/regex_full_match, which knows the node",

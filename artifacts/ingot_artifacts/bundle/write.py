@@ -124,7 +124,7 @@ def bundle_writer(
 def write_with_weights(
     skeleton: BundleSkeleton, weights: Iterable[Chunk], path: str | os.PathLike[str]
 ) -> None:
-    """The same for weights that are there one after the other."""
+    """Write a bundle whose weights come as chunks, one after the other."""
     with bundle_writer(skeleton, path) as write:
         for offset, source in weights:
             write(offset, bytes_of(source))

@@ -122,7 +122,7 @@ def verify_bundle(path: str | os.PathLike[str], tree_entry: TreeEntry) -> int:
 
 
 def verify_source(source: Source, tree_entry: TreeEntry) -> BundlePlan:
-    """The same for an open bundle; return its plan.
+    """Check every byte of an open bundle; return its plan.
 
     Raises:
         BundleError: naming the section with its variant, or the MiB of weights with the variants

@@ -91,9 +91,9 @@ class LeaseFile:
         if sys.platform != "linux" or self._descriptor < 0:
             return 0
         kind = fcntl.F_WRLCK if exclusive else fcntl.F_RDLCK
-        asked = struct.pack(_FLOCK, kind, os.SEEK_SET, _CACHE_OFFSET, 1, 0)
-        answer = fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked)
-        found = struct.unpack(_FLOCK, answer[: len(asked)])
+        query = struct.pack(_FLOCK, kind, os.SEEK_SET, _CACHE_OFFSET, 1, 0)
+        answer = fcntl.fcntl(self._descriptor, fcntl.F_GETLK, query)
+        found = struct.unpack(_FLOCK, answer[: len(query)])
         return 0 if found[0] == fcntl.F_UNLCK else int(found[4])
 
     def close(self) -> None:

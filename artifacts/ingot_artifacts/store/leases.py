@@ -52,11 +52,11 @@ class Leases:
         Args:
             waiting: called once with its process before the wait (0: not known).
         """
-        told = False
+        has_reported = False
         while not self._file.enter():
-            if waiting is not None and not told:
+            if waiting is not None and not has_reported:
                 waiting(self._file.holder(exclusive=False))
-            told = True
+            has_reported = True
             time.sleep(_POLL_SECONDS)
         try:
             yield

@@ -159,7 +159,7 @@ class Scheduler:
         return artifact
 
     def keep(self, value: Value) -> Artifact[Value]:
-        """The same for a value."""
+        """Store a value from outside of the build; it is kept in memory as well."""
         artifact = self.values.keep(value)
         self._given[artifact.digest], _ = self.values.codec.encode(value)
         return artifact

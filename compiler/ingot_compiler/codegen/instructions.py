@@ -109,7 +109,7 @@ class Instructions(FunctionCode):
     # ---- lanes -----------------------------------------------------------------------------------
 
     def splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
-        """The same scalar in every lane; vectors pass."""
+        """A vector with one scalar in every lane; a vector is returned unchanged."""
         if value.lanes or not lanes:
             return value
         if not value.name:
@@ -222,7 +222,7 @@ class Instructions(FunctionCode):
         )  # fmt: skip
 
     def hidden(self, pointer: LlvmValue) -> LlvmValue:
-        """The same pointer, made by code of which LLVM knows nothing; for machine code alone."""
+        """An equal pointer, made by code of which LLVM knows nothing; for machine code alone."""
         return self.define("asm", (pointer,), "ptr", word="=r,0")
 
     def team_barrier(self) -> None:

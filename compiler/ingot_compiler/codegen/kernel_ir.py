@@ -79,7 +79,7 @@ class KernelIr:
 
     @property
     def instructions(self) -> Iterator[Instruction]:
-        """Those of all blocks, in order."""
+        """The instructions of all blocks, in order."""
         return (each for block in self.blocks for each in block.instructions)
 
     @property
@@ -88,8 +88,8 @@ class KernelIr:
         return self.blocks[-1].instructions[-1].operands[0].numbers != (0,)
 
     def without_tables(self) -> KernelIr:
-        """The same with its buffers and scalars as parameters, without the instructions by which it
-        finds them."""
+        """Return the function with its buffers and scalars as parameters, without the instructions
+        that load them from the tables."""
         entry, *others = self.blocks
         places, found, kept = set(TABLES), list[LlvmValue](), list[Instruction]()
         for each in entry.instructions:

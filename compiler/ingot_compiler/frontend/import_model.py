@@ -255,10 +255,10 @@ class _Importer:
     ) -> tuple[tuple[int, DeclaredType], ...]:
         """What the file says of tensors between nodes."""
         made = {result for node in nodes for result in node.results}
-        told = {self.ordinals.get(value.name, ABSENT): value for value in graph.value_info}
+        declared = {self.ordinals.get(value.name, ABSENT): value for value in graph.value_info}
         outputs = {self.ordinals[value.name] for value in graph.output}
-        own = sorted((told.keys() & made) - outputs - {ABSENT})
-        found = ((ordinal, _declared(told[ordinal])) for ordinal in own)
+        own = sorted((declared.keys() & made) - outputs - {ABSENT})
+        found = ((ordinal, _declared(declared[ordinal])) for ordinal in own)
         return tuple(pair for pair in found if pair[1] != DeclaredType(None, None))
 
     def _marked_nodes(
@@ -273,7 +273,7 @@ class _Importer:
         return tuple(self._node(node, self.marks[node_name(node)]) for node in nodes)
 
     def _used_opsets(self, nodes: Sequence[NodeProto]) -> tuple[tuple[str, int], ...]:
-        """Those of ONNX's domain and of the domains that some node uses, sorted by domain."""
+        """The opsets of ONNX's domain and of the domains that some node uses, sorted by domain."""
         used = {canonical_domain(node.domain) for node in all_nodes(nodes)} | {""}
         return tuple(sorted(entry for entry in self.opsets.items() if entry[0] in used))
 
@@ -345,7 +345,7 @@ class _Importer:
         return ImportedRegion(inputs, constants, made, outputs, first)
 
     def _attributes(self, node: NodeProto) -> list[tuple[str, ImportedAttribute]]:
-        """Those of a node; tables where it is a tree ensemble, which no finding refuses."""
+        """The attributes of a node; tables where it is a tree ensemble that no finding refuses."""
         # The type of what an optional lacks decides nothing.
         kept = (
             item for item in node.attribute if (node.op_type, item.name) != ("Optional", "type")

@@ -81,8 +81,8 @@ def _with_bindings(model: ImportedModel, same_names: SameNames) -> ImportedModel
     bindings = same_names.bindings()
     same_names.groups = left_apart(model.alike, bindings)
     inputs = tuple(
-        replace(kind, shape=tuple(substitute(dim, bindings) for dim in kind.shape))
-        for kind in model.inputs
+        replace(tensor_type, shape=tuple(substitute(dim, bindings) for dim in tensor_type.shape))
+        for tensor_type in model.inputs
     )
     return replace(model, inputs=inputs)
 
@@ -125,8 +125,8 @@ def _translated(
 def _declared_sizes(model: ImportedModel) -> dict[int, tuple[int | None, ...]]:
     """What the file says of the sizes of tensors, by their ordinals."""
     outputs = zip(model.outputs, model.declared, strict=True)
-    told = (*model.declared_inside, *outputs)
-    return {ordinal: each.shape for ordinal, each in told if each.shape is not None}
+    pairs = (*model.declared_inside, *outputs)
+    return {ordinal: each.shape for ordinal, each in pairs if each.shape is not None}
 
 
 def _inputs(model: ImportedModel, translation: Translation) -> dict[int, int]:

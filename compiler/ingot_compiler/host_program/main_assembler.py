@@ -128,8 +128,8 @@ class Assembler:
         current = self._atom(monomial[0])
         for position, atom in enumerate(monomial[1:], 1):
             register, most = self._atom(atom), self.dim(_NUMBER_MAX)
-            room = self.binary("floordiv", most, self._magnitude(register, (atom,), self.dim(1)))
-            self._limit(current, monomial[:position], room)
+            limit = self.binary("floordiv", most, self._magnitude(register, (atom,), self.dim(1)))
+            self._limit(current, monomial[:position], limit)
             current = self.binary("mul", current, register)
         return current
 
@@ -139,10 +139,10 @@ class Assembler:
             register = self.binary("max", register, self.binary("sub", self.dim(0), register))
         return self.binary("max", register, least)
 
-    def _limit(self, register: int, monomial: Monomial, room: int) -> None:
+    def _limit(self, register: int, monomial: Monomial, limit: int) -> None:
         if not is_nonnegative(from_terms({monomial: 1})):
             register = self._magnitude(register, monomial, self.dim(0))
-        self.require(self.binary("le", register, room), self.too_large)
+        self.require(self.binary("le", register, limit), self.too_large)
 
     def bind(self, symbol: str, register: int) -> None:
         """Give a symbol its value, at least 0 already."""

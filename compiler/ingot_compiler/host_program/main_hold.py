@@ -17,17 +17,17 @@ _APART = (
 def hold_state(out: Assembler, step: HoldState) -> None:
     """Ask the caller's struct for each pair: all must lie alike."""
     first, *others = step.pairs
-    room, moved = _lies(out, step, first)
+    capacity, moved = _lies(out, step, first)
     for pair in others:
-        other_room, other_moved = _lies(out, step, pair)
+        other_capacity, other_moved = _lies(out, step, pair)
         alike = out.binary(
-            "mul", out.binary("eq", room, other_room), out.binary("eq", moved, other_moved)
+            "mul", out.binary("eq", capacity, other_capacity), out.binary("eq", moved, other_moved)
         )
         out.require(alike, _APART)
     past = out.dim(step.past)
     apart = out.binary("mul", moved, past)
-    together = out.binary("mul", out.binary("sub", out.dim(1), moved), room)
-    values = (room, out.binary("add", apart, together), moved)
+    together = out.binary("mul", out.binary("sub", out.dim(1), moved), capacity)
+    values = (capacity, out.binary("add", apart, together), moved)
     zero = out.dim(0)
     for name, value in zip(step.symbols, values, strict=True):
         register = out.changing(name)

@@ -51,7 +51,9 @@ def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
     sizes = list(dict.fromkeys(first.shape))
     if others:
         sizes = [
-            functools.reduce(dim_add, (kind.element_count for kind in others), first.element_count)
+            functools.reduce(
+                dim_add, (tensor_type.element_count for tensor_type in others), first.element_count
+            )
         ]
     for size in sizes:
         if not isinstance(size, int) and not _vanishes(program.extent, size):

@@ -23,29 +23,29 @@ def of_nodes(what: Text, source: Sequence[int], makers: Mapping[str, Sequence[in
     A long expression is cut, and a long list: a program's texts have a limit.
     """
     more = (f", {len(source) - _NODES_NAMED_MAX} more",) if len(source) > _NODES_NAMED_MAX else ()
-    told = message(" (", nodes_text(source[:_NODES_NAMED_MAX]), *more, ")") if source else ""
-    return with_makers(message(cut(what), told), makers, _MAKERS_NAMED_MAX)
+    nodes = message(" (", nodes_text(source[:_NODES_NAMED_MAX]), *more, ")") if source else ""
+    return with_makers(message(cut(what), nodes), makers, _MAKERS_NAMED_MAX)
 
 
 def cut(text: Text) -> Text:
-    """As much of a text as a program may hold."""
-    room = _LENGTH_MAX
-    if len(str(text)) <= room:
+    """Cut a text to the length that a program may hold."""
+    limit = _LENGTH_MAX
+    if len(str(text)) <= limit:
         return text
     kept: list[Piece] = []
     for piece in (text,) if isinstance(text, str) else text.pieces:
-        if len(str(piece)) > room:
+        if len(str(piece)) > limit:
             return message(
                 *kept,
-                _first_terms(piece, room) if isinstance(piece, Sum) else str(piece)[:room],
+                _first_terms(piece, limit) if isinstance(piece, Sum) else str(piece)[:limit],
                 "...",
             )
         kept.append(piece)
-        room -= len(str(piece))
+        limit -= len(str(piece))
     return message(*kept)
 
 
-def _first_terms(size: Sum, room: int) -> Piece:
+def _first_terms(size: Sum, limit: int) -> Piece:
     """The first terms of an expression, as many as fit; if none does, the beginning of its text."""
-    count = sum(len(str(Sum(size.terms[:end]))) <= room for end in range(1, len(size.terms)))
-    return Sum(size.terms[:count]) if count else str(size)[:room]
+    count = sum(len(str(Sum(size.terms[:end]))) <= limit for end in range(1, len(size.terms)))
+    return Sum(size.terms[:count]) if count else str(size)[:limit]

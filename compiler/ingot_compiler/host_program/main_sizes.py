@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler
-from ingot_compiler.host_program.main_blocks import BlockRoom, block_room
+from ingot_compiler.host_program.main_blocks import BlockSpace, block_space
 from ingot_compiler.host_program.main_messages import cut
 from ingot_compiler.host_program.workspace_bytes import scratch_sizes
 from ingot_compiler.ir.dims import Dim
@@ -31,20 +31,20 @@ from ingot_runtime.lazy_dataclass import dataclass
 class WorkspaceRegisters:
     """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device, or
     in the pool that ``homes`` names; ``scratch``: for each device beside the host, in order, offset
-    and size of its scratch, which lies behind its buffers; ``blocks``: the room in the host's for
+    and size of its scratch, which lies behind its buffers; ``blocks``: the space in the host's for
     those whose sizes only the data decide."""
 
     offsets: Mapping[int, int]
     scratch: Mapping[int, tuple[int, int]]
     homes: Mapping[int, int]
-    blocks: BlockRoom | None
+    blocks: BlockSpace | None
 
 
 def bind_inputs(out: Assembler, fused: FusedGraph) -> None:
     """Registers for the symbols; every other dimension is checked once all symbols are known."""
     checks: list[tuple[int, Dim, Text]] = []
-    for index, kind in enumerate(fused.inputs):
-        for axis, dim in enumerate(kind.shape):
+    for index, tensor_type in enumerate(fused.inputs):
+        for axis, dim in enumerate(tensor_type.shape):
             register = out.register()
             out.emit("input_dim", register, index, axis)
             name = bare_symbol(dim)
@@ -73,7 +73,7 @@ def tell_workspace(
     offsets: dict[int, int] = {}
     behind: dict[int, tuple[int, int]] = {}
     homes: dict[int, int] = {}
-    blocks: BlockRoom | None = None
+    blocks: BlockSpace | None = None
     used = version.buffers()
     for device in (0, *_other_devices(fused, plan)):
         placements = [item for item in plan.of(device) if item.buffer in used]
@@ -87,7 +87,7 @@ def tell_workspace(
             behind[device] = total, scratch
             out.emit("workspace_bytes", device, out.binary("add", total, scratch))
         else:
-            blocks = block_room(out, placements, total)
+            blocks = block_space(out, placements, total)
             out.emit("workspace_bytes", 0, blocks.end if blocks else total)
             out.emit("scratch_bytes", scratch)
     return WorkspaceRegisters(offsets, behind, homes, blocks)
@@ -95,8 +95,8 @@ def tell_workspace(
 
 def tell_outputs(out: Assembler, planned: PlannedSizes) -> None:
     """Compute the sizes of outputs as far as they are known, or bounded."""
-    for index, kind in enumerate(planned.fused.outputs):
-        shape = planned.output_shape(index) or kind.shape
+    for index, tensor_type in enumerate(planned.fused.outputs):
+        shape = planned.output_shape(index) or tensor_type.shape
         for axis, dim in enumerate(shape):
             out.emit("output_dim", index, axis, out.dim(dim if out.is_bound(dim) else -1))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler, without_symbols
-from ingot_compiler.host_program.main_blocks import BlockRoom, emit_block
+from ingot_compiler.host_program.main_blocks import BlockSpace, emit_block
 from ingot_compiler.host_program.main_hold import hold_state
 from ingot_compiler.host_program.main_launch import Kernel, emit_launch
 from ingot_compiler.host_program.main_messages import of_nodes
@@ -56,13 +56,13 @@ class StepEmitter:
         self.kernels = kernels
         self.scratch = scratch
         self.hoisted: Collection[Requirement] = ()  # requirements that were checked before
-        self.blocks: BlockRoom | None = None  # of the version
+        self.blocks: BlockSpace | None = None  # of the version
         self.data_dependent_outputs = data_dependent_outputs(out, planned)
         self.data_dependent_buffers = data_dependent_buffers(planned.fused, plan)
         self.index = 0  # of the next step, as ``plan_memory`` counts them
         self.ordinal = 0
         self.depth = 0  # of loops
-        self.room: dict[int, int] = {}  # buffer -> register with the bytes of its block
+        self.capacities: dict[int, int] = {}  # buffer -> register with the bytes of its block
 
     def emit(self, steps: Sequence[Step]) -> None:
         """Append the instructions of some steps."""
@@ -142,7 +142,7 @@ class StepEmitter:
         """A new block; inside a loop only when the one of an earlier iteration is too small."""
         device = self.fused.buffers[buffer].device
         if self.depth:
-            self.make_room(buffer, size_bytes, 0, -1)
+            self.grow_block(buffer, size_bytes, 0, -1)
         elif device:
             self.out.emit("buffer_grow", buffer, device, self.out.dim(size_bytes))
         else:
@@ -152,23 +152,23 @@ class StepEmitter:
         """Room for more elements behind those that are there."""
         size_bytes = dtype_size_bytes(self.fused.buffers[step.buffer].dtype)
         needed, kept = step.element_count * size_bytes, step.kept * size_bytes
-        self.make_room(step.buffer, needed, kept, step.spare)
+        self.grow_block(step.buffer, needed, kept, step.spare)
 
-    def make_room(self, buffer: int, size_bytes: Dim, kept_bytes: Dim, spare: int) -> None:
+    def grow_block(self, buffer: int, size_bytes: Dim, kept_bytes: Dim, spare: int) -> None:
         """A block of at least ``size_bytes``; one that must grow grows to twice that, so that
         moving it stays cheap."""
         out = self.out
-        room = self.room.setdefault(buffer, out.register())  # 0 at first
+        capacity = self.capacities.setdefault(buffer, out.register())  # 0 at first
         needed = out.binary("max", out.dim(size_bytes), out.dim(ALIGNMENT_BYTES))
         kept, zero = out.dim(kept_bytes), out.dim(0)
         grow, enough = out.label(), out.label()
-        out.emit("branch", out.binary("lt", room, needed), grow, enough)
+        out.emit("branch", out.binary("lt", capacity, needed), grow, enough)
         out.place(grow)
         if spare >= 0:
             out.emit("buffer_grow", spare, 0, out.binary("max", kept, out.dim(ALIGNMENT_BYTES)))
             out.emit("copy", 0, 0, spare, buffer, kept)
-        out.emit("add", room, needed, needed if self.depth else zero)
-        out.emit("buffer_grow", buffer, self.fused.buffers[buffer].device, room)
+        out.emit("add", capacity, needed, needed if self.depth else zero)
+        out.emit("buffer_grow", buffer, self.fused.buffers[buffer].device, capacity)
         if spare >= 0:
             out.emit("copy", 0, 0, buffer, spare, kept)
         out.place(enough)

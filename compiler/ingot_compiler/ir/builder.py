@@ -73,7 +73,7 @@ class GraphBuilder:
     ) -> int:
         """Append an op whose rule gives ``result``, its only one, for these operands."""
         given, traits = [self.types[operand] for operand in operands], OPS_BY_NAME[op].traits
-        is_spelled_once = all(_is_plain(kind.shape) for kind in given)
+        is_spelled_once = all(_is_plain(tensor_type.shape) for tensor_type in given)
         if not is_spelled_once and Trait.ELEMENTWISE in traits:
             harmonised = self._harmonised(operands, source, mark)
             if harmonised != list(operands):

@@ -410,7 +410,7 @@ def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
 
 
 def _evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
-    """The same where all symbols are bound."""
+    """The integer value of a size, all of whose symbols are bound."""
     if isinstance(dim, int):
         return dim
     total = 0
@@ -469,7 +469,7 @@ def format_dim(dim: Dim) -> str:
 
 
 def format_dim_in_names(dim: Dim, called: Mapping[str, str]) -> str:
-    """The same with other names: ``called`` symbol -> its name, any text. Inside a larger
+    """The text of a size with other names: ``called`` symbol -> its name, any text. Inside a larger
     expression, a name that could be read as one itself stands in quotes."""
     if isinstance(dim, int):
         return str(dim)

@@ -122,7 +122,8 @@ def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorTy
 def _with(
     node: Node, operands: tuple[int, ...], results: tuple[int, ...], regions: tuple[Graph, ...]
 ) -> Node:
-    """As ``dataclasses.replace`` does, in a fifth of the time: passes do little else."""
+    """Return a copy of ``node`` with other fields; ``dataclasses.replace`` takes five times as
+    long, and passes do little else."""
     return Node(node.op, operands, results, node.attributes, regions, node.source, node.mark)
 
 

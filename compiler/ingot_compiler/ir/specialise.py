@@ -33,7 +33,7 @@ def specialise(graph: Graph, profile: Profile) -> Graph:
         graph.inputs,
         tuple(_node(node, bindings) for node in graph.nodes),
         graph.outputs,
-        tuple(_type(kind, bindings) for kind in graph.types),
+        tuple(_type(tensor_type, bindings) for tensor_type in graph.types),
     )
 
 
@@ -62,7 +62,7 @@ def _node(node: Node, bindings: Mapping[str, Dim]) -> Node:
             region.inputs,
             tuple(_node(inner, bindings) for inner in region.nodes),
             region.outputs,
-            tuple(_type(kind, bindings) for kind in region.types),
+            tuple(_type(tensor_type, bindings) for tensor_type in region.types),
         )
         for region in node.regions
     )
@@ -75,5 +75,5 @@ def _attribute(value: Attribute, bindings: Mapping[str, Dim]) -> Attribute:
     return substitute(value, bindings) if isinstance(value, Sum) else value
 
 
-def _type(kind: TensorType, bindings: Mapping[str, Dim]) -> TensorType:
-    return replace(kind, shape=tuple(substitute(dim, bindings) for dim in kind.shape))
+def _type(tensor_type: TensorType, bindings: Mapping[str, Dim]) -> TensorType:
+    return replace(tensor_type, shape=tuple(substitute(dim, bindings) for dim in tensor_type.shape))

@@ -123,8 +123,8 @@ def choose_blocks(
     panels = -(-columns // panel_columns("f32"))
     vectors = _vectors(panels, lanes)
     is_held = holds_sums(depth, columns, shape, target)
-    has_room = target.vector_register_count >= _HELD_REGISTERS_MIN
-    adds = is_held or (has_room and chains_of_part(depth, shape) > 1)  # in registers
+    has_registers = target.vector_register_count >= _HELD_REGISTERS_MIN
+    adds = is_held or (has_registers and chains_of_part(depth, shape) > 1)  # in registers
     most = _BLOCK_BYTES_MAX // (4 * shape.frequency_count * depth)
     most = min(most, _HELD_BLOCK_TILES_MAX if is_held else _BLOCK_TILES_MAX)
     rows_max = (target.vector_register_count - 2) // (vectors * (1 + adds)) - 1

@@ -39,7 +39,9 @@ def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> Lowe
 def _sizes_of(group: Group) -> set[str]:
     """The symbols in a group's types, attributes and views."""
     tensors = (*group.operands, *group.results)
-    types = [*(kind for _, kind in group.types), *(tensor.type for tensor in tensors)]
-    dims = {dim for kind in types for dim in kind.shape if not isinstance(dim, int)}  # mostly none
+    types = [*(tensor_type for _, tensor_type in group.types), *(tensor.type for tensor in tensors)]
+    dims = {
+        dim for tensor_type in types for dim in tensor_type.shape if not isinstance(dim, int)
+    }  # mostly none
     attributes = tuple([node.attributes for node in group.nodes if node.attributes])
     return set(used_symbols((*dims, attributes, tuple([tensor.view for tensor in tensors]))))

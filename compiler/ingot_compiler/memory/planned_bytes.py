@@ -39,12 +39,12 @@ class PlannedSizes:
     def output_shape(self, output: int) -> tuple[int, ...] | None:
         """What the sizes of an output are never above, where only the data decide them and it is
         small then; else None."""
-        kind = self.fused.outputs[output]
-        if all(isinstance(dim, int) for dim in kind.shape):
+        tensor_type = self.fused.outputs[output]
+        if all(isinstance(dim, int) for dim in tensor_type.shape):
             return None
-        sizes = [most_of(dim, self._bounds) for dim in kind.shape]
+        sizes = [most_of(dim, self._bounds) for dim in tensor_type.shape]
         most = tuple(size for size in sizes if size is not None)
         if len(most) < len(sizes):
             return None
-        size_bytes = prod(most) * dtype_size_bytes(kind.dtype)
+        size_bytes = prod(most) * dtype_size_bytes(tensor_type.dtype)
         return most if size_bytes <= OUTPUT_BYTES_MAX else None

@@ -76,7 +76,7 @@ def interpret_program(
 def interpret_plan(
     program: Program, inputs: Sequence[Array], read: ConstantReader, entry: str = "main"
 ) -> tuple[Array, ...]:
-    """The same, on devices with separate memories.
+    """Run a program on devices with separate memories; return the tensors of the entry's result.
 
     Raises:
         VerificationError: a value is read on a device that it is not on.
@@ -187,8 +187,8 @@ class _Interpreter:
             arguments.append(self.memories.load(value, where, call))
         result = self.computed(call, arguments)
         if operator.on_attribute and self.devices is not None:
-            asked = self.program.device(attribute_str(dict(call.attributes), "device"))
-            require_device(device, join(asked, device) or asked, call)
+            requested = self.program.device(attribute_str(dict(call.attributes), "device"))
+            require_device(device, join(requested, device) or requested, call)
         return self.stored(result, self.host if operator.on_host else device)
 
     def computed(self, call: OperatorCall, arguments: Sequence[Array]) -> Array | tuple[Array, ...]:

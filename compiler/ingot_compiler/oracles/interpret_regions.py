@@ -64,11 +64,12 @@ def run_loop(
     return (*carried, *scans)
 
 
-def _stacked(rows: Sequence[Array], kind: TensorType, bindings: Mapping[str, int]) -> Array:
+def _stacked(rows: Sequence[Array], tensor_type: TensorType, bindings: Mapping[str, int]) -> Array:
     """Rows on a new first axis; sizes that no iteration has told are 0."""
     if not rows:
         return np.zeros(
-            (0, *(_size(dim, bindings) for dim in kind.shape[1:])), STORAGE_DTYPES[kind.dtype]
+            (0, *(_size(dim, bindings) for dim in tensor_type.shape[1:])),
+            STORAGE_DTYPES[tensor_type.dtype],
         )
     if len({row.shape for row in rows}) > 1:
         shapes = ", ".join(str(list(row.shape)) for row in rows)
@@ -87,9 +88,9 @@ def _size(dim: Dim, bindings: Mapping[str, int]) -> int:
         return 0
 
 
-def bind_sizes(kind: TensorType, array: Array, bindings: dict[str, int]) -> None:
+def bind_sizes(tensor_type: TensorType, array: Array, bindings: dict[str, int]) -> None:
     """Bind the symbols that are a dimension of ``kind`` and not bound yet."""
-    for dim, size in zip(kind.shape, array.shape, strict=True):
+    for dim, size in zip(tensor_type.shape, array.shape, strict=True):
         name = bare_symbol(dim)
         if name is not None:
             bindings.setdefault(name, size)

@@ -56,7 +56,7 @@ class Memories:
         destination: VirtualDevice,
         reader: Expression,
     ) -> Tensor:
-        """The same array in another memory.
+        """Copy an array to another memory.
 
         Raises:
             VerificationError: the tensor is not on ``source``.

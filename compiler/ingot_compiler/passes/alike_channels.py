@@ -53,7 +53,8 @@ def treat_alike(state: Rewriter, nodes: Sequence[Node], others: Sequence[Node]) 
 
 
 def emit_again(state: Rewriter, nodes: Sequence[Node], old: int, new: int) -> int:
-    """The same nodes of ``new`` in the place of ``old``; the result of the last one."""
+    """Emit ``nodes`` again, reading ``new`` in the place of ``old``; return the result of the last
+    one."""
     moved = {old: new}
     for node in nodes:
         operands = [moved.get(operand, operand) for operand in node.operands]

@@ -46,9 +46,9 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     if moves is None:
         return None
     (value,) = moves[0].operands
-    kind = state.type_of(node.results[0])
-    is_float = kind.dtype == state.type_of(value).dtype in FLOATS
-    if not is_float or not _fill_vectors(kind) or convolution_of(state, value) is None:
+    tensor_type = state.type_of(node.results[0])
+    is_float = tensor_type.dtype == state.type_of(value).dtype in FLOATS
+    if not is_float or not _fill_vectors(tensor_type) or convolution_of(state, value) is None:
         return None
     region = state.interior(node, (value,))
     if region is None or not all(move in region.nodes for move in moves):
@@ -60,10 +60,10 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     return (emit_again(state, moves, value, result),)
 
 
-def _fill_vectors(kind: TensorType) -> bool:
+def _fill_vectors(tensor_type: TensorType) -> bool:
     """Whether channels leave no lane of a vector empty: a curve of few channels takes longer there
     than that of all pixels."""
-    channels = kind.shape[1] if kind.rank > 1 else 0
+    channels = tensor_type.shape[1] if tensor_type.rank > 1 else 0
     return isinstance(channels, int) and channels > 0 and channels % _CHANNELS_MULTIPLE == 0
 
 

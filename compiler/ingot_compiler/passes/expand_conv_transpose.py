@@ -32,7 +32,8 @@ def expand_conv_transpose(graph: Graph) -> Graph:
 
 
 def transposed_axes(state: Rewriter, node: Node) -> list[TransposedAxis] | None:
-    """Those of a node that has such a convolution; None of another one."""
+    """The axes of a ``conv_transpose`` that can be written as a convolution; None where it
+    cannot."""
     shape = state.shape_of(node.operands[1])
     if not all(isinstance(size, int) for size in shape):
         return None
@@ -137,8 +138,8 @@ def _one_comb(state: Rewriter, node: Node, pairs: Sequence[tuple[TransposedAxis,
 def _without_taps(state: Rewriter, node: Node, shape: tuple[Dim, ...]) -> int:
     """A phase behind the end of the kernel: 0, or the bias."""
     _, w, *bias = node.operands
-    kind, source = state.type_of(w).dtype, node.source
-    value = state.literal(0.0 if kind in FLOATS else 0, kind, source)
+    dtype, source = state.type_of(w).dtype, node.source
+    value = state.literal(0.0 if dtype in FLOATS else 0, dtype, source)
     for each in bias:
         value = in_shape(state, each, (shape[1], *(1 for _ in shape[2:])), source)
     return state.emit("broadcast_to", (value,), {"shape": shape}, source)
@@ -191,8 +192,8 @@ def phase_weights(state: Rewriter, node: Node, w: int, axes: Sequence[Transposed
             "after": (0, 0, *longer),
             "mode": "constant",
         }
-        kind = state.type_of(w).dtype
-        zero = state.literal(0.0 if kind in FLOATS else 0, kind, source)
+        dtype = state.type_of(w).dtype
+        zero = state.literal(0.0 if dtype in FLOATS else 0, dtype, source)
         w = state.emit("pad", (w, zero), pads, source)
     combs = [size for axis in axes for size in (axis.taps, axis.stride)]
     w = in_shape(state, w, (groups, rows // groups, own, *combs), source)

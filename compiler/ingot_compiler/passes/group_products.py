@@ -81,17 +81,17 @@ def _picked(state: Rewriter, value: int) -> tuple[int, int] | None:
     if gather is None or not state.is_used_once(value):
         return None
     matrices, indices = gather.operands
-    kind = state.type_of(matrices)
+    tensor_type = state.type_of(matrices)
     picks_whole = (
         gather.integer("axis") == 0
         if gather.op == "gather"
         else gather.integer("batch_dims") == 0 and state.shape_of(indices)[-1] == 1
     )
-    sizes = [size for size in kind.shape if isinstance(size, int)]
+    sizes = [size for size in tensor_type.shape if isinstance(size, int)]
     if not picks_whole or len(sizes) != 3 or not state.is_constant(matrices):
         return None
     is_large = sizes[1] * sizes[2] >= _ELEMENTS_MIN and sizes[0] > 1
-    return (matrices, indices) if is_large and kind.dtype in FLOATS else None
+    return (matrices, indices) if is_large and tensor_type.dtype in FLOATS else None
 
 
 def _from_front(state: Rewriter, found: _Picked, node: Node) -> int:

@@ -96,9 +96,13 @@ def _past(graph: Graph, makers: Mapping[int, Node], value: int) -> int | None:
     return joined.operands[0] if is_tail and sizes == graph.types[value].shape else None
 
 
-def _axis(kind: TensorType) -> int:
+def _axis(tensor_type: TensorType) -> int:
     """The axis that counts rows: the shortest one behind the batch; 0 if none has a size."""
-    sizes = [(size, axis) for axis, size in enumerate(kind.shape) if axis and isinstance(size, int)]
+    sizes = [
+        (size, axis)
+        for axis, size in enumerate(tensor_type.shape)
+        if axis and isinstance(size, int)
+    ]
     return min(sizes)[1] if sizes and min(sizes)[0] else 0
 
 

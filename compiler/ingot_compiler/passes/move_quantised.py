@@ -248,7 +248,7 @@ def _single_chain(state: Rewriter, node: Node, value: int) -> list[Node] | None:
 
 
 def _again(state: Rewriter, chain: Sequence[Node], old: int, new: int) -> int:
-    """The same ops of another operand."""
+    """Emit the ops of a chain again, for another operand; return the result of the last one."""
     for part in chain:
         assert part.operands[0] == old
         old = part.results[0]

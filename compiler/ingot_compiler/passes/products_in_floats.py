@@ -32,10 +32,10 @@ def products_in_floats(graph: Graph) -> tuple[Refusal, ...]:
 
 
 def _is_of_integers(state: Rewriter, node: Node) -> bool:
-    kinds = [state.type_of(operand).dtype for operand in node.operands[:2]]
+    dtypes = [state.type_of(operand).dtype for operand in node.operands[:2]]
     if node.op == "recurrent":
         return node.flag("is_quantised")
-    return node.op == "matmul_integer" or (node.op == "conv" and kinds[0] in BYTES)
+    return node.op == "matmul_integer" or (node.op == "conv" and dtypes[0] in BYTES)
 
 
 def _is_dequantised(state: Rewriter, node: Node) -> bool:

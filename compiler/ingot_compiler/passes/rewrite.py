@@ -245,14 +245,14 @@ class Rewriter:
         """Let the node that makes ``value`` also stand for ``source``."""
         self._merged.setdefault(value, set()).update(source)
 
-    def run(self, rule: RewriteRule, asked: Collection[OpName]) -> None:
-        """Offer each node of the old graph that is one of the ops ``asked`` to the rule; keep the
+    def run(self, rule: RewriteRule, root_ops: Collection[OpName]) -> None:
+        """Offer each node of the old graph that is one of ``root_ops`` to the rule; keep the
         others."""
         replaced, keep = self._replaced.keys(), self.nodes.append
         for old in self._graph.nodes:
             same = not old.regions and replaced.isdisjoint(old.operands)
             node = old if same else self._current(old)
-            if node.op in asked:
+            if node.op in root_ops:
                 self._offer(node, rule)
             else:
                 keep(node)
@@ -321,11 +321,11 @@ def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Gr
 def _visited(graph: Graph, rule: RewriteRule, roots: RootOps | None) -> Rewriter | None:
     """The state behind the last node; None where the rule is asked of no node."""
     ops: set[OpName] = {node.op for node in graph.nodes}
-    asked: set[OpName] = ops if roots is None else {op for op in ops if op in roots}
-    if not asked:
+    root_ops: set[OpName] = ops if roots is None else {op for op in ops if op in roots}
+    if not root_ops:
         return None
     state = Rewriter(graph)
-    state.run(rule, asked)
+    state.run(rule, root_ops)
     return state
 
 

@@ -40,7 +40,7 @@ class _Origin:
 
 def tabulate_bytes(graph: Graph) -> Graph:
     """Look up what is worth it."""
-    if all(kind.dtype not in BYTES for kind in graph.types):
+    if all(tensor_type.dtype not in BYTES for tensor_type in graph.types):
         return graph
     makers = graph.makers()
     origins = _origins(graph, makers)
@@ -53,13 +53,14 @@ def tabulate_bytes(graph: Graph) -> Graph:
     return rewrite(graph, partial(_rule, origins, found), ("cast",)) if found else graph
 
 
-def _is_worth_it(kind: TensorType, origin: _Origin) -> bool:
-    is_large = typical(kind.element_count) >= _COUNT_MIN
-    return kind.dtype in BYTES and origin.cost >= _COST_MIN and is_large
+def _is_worth_it(tensor_type: TensorType, origin: _Origin) -> bool:
+    is_large = typical(tensor_type.element_count) >= _COUNT_MIN
+    return tensor_type.dtype in BYTES and origin.cost >= _COST_MIN and is_large
 
 
 def _origins(graph: Graph, makers: Mapping[int, Node]) -> dict[int, _Origin]:
-    """Those of all values that have one; integers that are nobody's function are their own."""
+    """The origins of all values that have one; an integer that is no function of another value is
+    its own origin."""
     found: dict[int, _Origin] = {}
     constants = set[int]()
     for node in graph.nodes:

@@ -58,7 +58,7 @@ class Sums:
         return self.add("reduce", wide, attributes=attributes)
 
     def moved(self, operand: Centred, dtype: DType) -> Centred:
-        """The same numbers as ``dtype``, u8 or i8, with i32 zero points."""
+        """The numbers as ``dtype``, u8 or i8, with i32 zero points."""
         zero = None if operand.zero is None else self._zero(operand.zero)
         if self.state.type_of(operand.integers).dtype == dtype:
             return Centred(operand.integers, zero)

@@ -133,10 +133,10 @@ class _Problem:
             if owner != item.maker
         ]
         maker, devices_of = self.read.devices(item.maker), self.read.devices
-        asked = tuple((devices_of(owner), region) for owner, region in readers)
-        kind = item.size_bytes, item.home, maker, asked
+        requested = tuple((devices_of(owner), region) for owner, region in readers)
+        kind = item.size_bytes, item.home, maker, requested
         if kind not in self.joint:
-            self.joint[kind] = self._table_of_copies(item, maker, asked)
+            self.joint[kind] = self._table_of_copies(item, maker, requested)
         if self.joint[kind].any():
             yield from _over((item.maker, *(owner for owner, _ in readers)), self.joint[kind])
 
@@ -173,7 +173,8 @@ class _Problem:
         return times_over(self._copies(item.size_bytes)[source][device], self.read.often[region])
 
     def copied_outside(self, item: PlacingValue, source: int, devices: Iterable[int]) -> int:
-        """The same where all that read it, on these devices, are outside of control flow."""
+        """What the copies of a value take in a call, where all that read it, on these devices, are
+        outside of control flow."""
         costs = self._copies(item.size_bytes)[source]
         return sum([costs[device] for device in set(devices)])
 

@@ -34,7 +34,7 @@ class CopiesAhead:
 
     def of(self, setting: Setting) -> frozenset[ReadOn]:
         """What is copied in a graph itself, if it is there on no other way."""
-        return frozenset(asked for asked, count in self._counts(setting).items() if count >= 1)
+        return frozenset(read for read, count in self._counts(setting).items() if count >= 1)
 
     def before(self, node: Node, setting: Setting) -> Mapping[ReadOn, float]:
         """What is read inside of a node of control flow, and how often that would be copied inside
@@ -43,20 +43,20 @@ class CopiesAhead:
         visible = captured(node)
         inside = settings_inside(node, setting)
         for region, often in zip(inside, how_often(node, setting, 1.0), strict=True):
-            for asked, count in self._counts(region).items():
-                if asked[0] in visible:
-                    counts[asked] += often * min(count, 1.0)
+            for read, count in self._counts(region).items():
+                if read[0] in visible:
+                    counts[read] += often * min(count, 1.0)
         return counts
 
     def _counts(self, setting: Setting) -> Mapping[ReadOn, float]:
         counts: dict[ReadOn, float] = defaultdict(float)
         for node in setting.graph.nodes:
             if is_control(node):
-                for asked, count in self.before(node, setting).items():
-                    counts[asked] += count
+                for read, count in self.before(node, setting).items():
+                    counts[read] += count
             elif device := self.runs_on(node, setting.graph):
                 counts.update({(value, device): 1.0 for value in node.operands})
-        return {asked: counts[asked] for asked in counts if not _is_made(asked[0], setting)}
+        return {read: counts[read] for read in counts if not _is_made(read[0], setting)}
 
 
 def _is_made(value: int, setting: Setting) -> bool:

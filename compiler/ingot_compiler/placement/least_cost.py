@@ -82,7 +82,7 @@ def _sum(one: Table, other: Table) -> Table:
 
 
 def _with_axis_last(table: Table, axis: int) -> Table:
-    """As ``np.moveaxis``, which takes longer than the sums of most tables."""
+    """Move an axis to the end. ``np.moveaxis`` would take longer than the sums of most tables."""
     last = table.ndim - 1
     if axis == last:
         return table

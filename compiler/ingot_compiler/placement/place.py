@@ -37,7 +37,7 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.placing_rules import PlacingRules
 from ingot_compiler.placement.placing_units import Path
 from ingot_compiler.placement.virtual_device import DeclaredDevice
-from ingot_runtime.format.device_text import meant
+from ingot_runtime.format.device_text import suggest_name
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
 
@@ -96,7 +96,7 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
                 f"no device named {node.mark!r}",
                 where=_nodes(node),
                 why=f"expected one of {', '.join(names)}",
-                do=meant(node.mark, tuple(names)) or declare,
+                do=suggest_name(node.mark, tuple(names)) or declare,
             )
         for region in node.regions:
             _check_marks(region, names)
@@ -220,9 +220,9 @@ class _Placement:
                 self._add(node, None)
             return
         setting = setting_of(self.graph)
-        asked = self.ahead.of(setting)
+        early_reads = self.ahead.of(setting)
         for node in self.graph.nodes:
-            for value, device in self.inside.copied_before(node, setting, asked):
+            for value, device in self.inside.copied_before(node, setting, early_reads):
                 self._on(value, device, node.source, _first_result(node))
             self._add(node, setting)
 

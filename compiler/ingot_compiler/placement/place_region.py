@@ -56,10 +56,16 @@ class RegionPlacer:
             found |= reads - own
         return found
 
-    def copied_before(self, node: Node, setting: Setting, asked: frozenset[ReadOn]) -> list[ReadOn]:
+    def copied_before(
+        self, node: Node, setting: Setting, early_reads: frozenset[ReadOn]
+    ) -> list[ReadOn]:
         """What is copied ahead of a node for those inside of it; ``asked``: what is copied in the
         graph that has the node."""
-        return sorted(asked & self.ahead.before(node, setting).keys()) if is_control(node) else []
+        return (
+            sorted(early_reads & self.ahead.before(node, setting).keys())
+            if is_control(node)
+            else []
+        )
 
     def placed(self, node: Node, setting: Setting, around: Around) -> Node:
         """The node with its regions placed; its operands are left; ``setting``: the graph that has
@@ -80,7 +86,7 @@ class _Region:
     placer: RegionPlacer
     setting: Setting
     around: Around
-    asked: frozenset[ReadOn]
+    early_reads: frozenset[ReadOn]
     nodes: list[Node] = field(default_factory=list[Node])
     devices: dict[int, int] = field(default_factory=dict[int, int])
     makers: dict[int, Node] = field(default_factory=dict[int, Node])
@@ -104,7 +110,7 @@ class _Region:
         operands = tuple(self._on(value, device, node.source) for value in node.operands)
         read = sorted(self.placer.read_on_host(node))
         on_host = {value: self._on(value, 0, node.source) for value in read}
-        for value, there in self.placer.copied_before(node, self.setting, self.asked):
+        for value, there in self.placer.copied_before(node, self.setting, self.early_reads):
             self._on(value, there, node.source)
         around = Around(self._device_of, self._maker_of, on_host, self._copy_of)
         inside = self.placer.placed(node, self.setting, around)
@@ -120,8 +126,8 @@ class _Region:
     def _maker_of(self, value: int) -> Node | None:
         return self.makers.get(value) if value in self.devices else self.around.maker_of(value)
 
-    def _copy_of(self, asked: ReadOn) -> int | None:
-        return self.copies[asked] if asked in self.copies else self.around.copy_of(asked)
+    def _copy_of(self, read: ReadOn) -> int | None:
+        return self.copies[read] if read in self.copies else self.around.copy_of(read)
 
     def _on(self, value: int, device: int, source: tuple[int, ...]) -> int:
         """The value on a device: itself, or what stands for it there."""

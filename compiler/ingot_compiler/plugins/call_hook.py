@@ -41,7 +41,8 @@ def call_hook(
 def call_hook_for_items(
     settings: PluginSettings, hook: str, call: Callable[[], object]
 ) -> tuple[object, ...]:
-    """The same for a hook that returns a list or a tuple."""
+    """Return the items of the list or tuple that ``call``, which runs the plug-in's ``hook``,
+    returns."""
     result = call_hook(settings, hook, object, call)
     if not isinstance(result, list | tuple):
         why = f"expected a list or a tuple, got {type(result).__name__}"

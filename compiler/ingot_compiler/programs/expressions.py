@@ -47,7 +47,7 @@ class Expression:
         return ()
 
     def with_operands(self, operands: Sequence[Expression]) -> Self:
-        """The same with other operands; span and devices stay."""
+        """Return the expression with other operands; span and devices stay."""
         assert not operands
         return self
 

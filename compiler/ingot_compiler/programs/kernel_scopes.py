@@ -24,8 +24,8 @@ def get_scopes(kernel: ProgramKernel) -> tuple[str, ...]:
     """
     scopes: list[str] = []
     for position, group in enumerate(_groups(kernel)):
-        asked = sorted({buffer.memory_scope for buffer in group if buffer.memory_scope})
-        if len(asked) > 1:
+        requested = sorted({buffer.memory_scope for buffer in group if buffer.memory_scope})
+        if len(requested) > 1:
             names = " and ".join(f"{one.name}: {one.memory_scope or 'any'}" for one in group)
             raise ModelError(
                 f"argument {position} of kernel @{kernel.name} is a tuple in two memory scopes",
@@ -33,7 +33,7 @@ def get_scopes(kernel: ProgramKernel) -> tuple[str, ...]:
                 f"expected one scope for all its tensors, got {names}",
                 "pass them as arguments of their own",
             )
-        scopes.append(asked[0] if asked else "")
+        scopes.append(requested[0] if requested else "")
     return tuple(scopes)
 
 

@@ -151,7 +151,7 @@ class _Forms:
         return None if operator.on_host else own
 
     def argument(self, call: FunctionCall, index: int) -> VirtualDevice | None:
-        """As the parameter of a function that is known by its name."""
+        """The device of the parameter of a function that is known by its name."""
         callee = call.callee
         function: Expression | None = (
             self.literals.get(callee) if isinstance(callee, Variable) else callee

@@ -70,12 +70,12 @@ def plan_configuration(program: Program) -> Configuration:
     """
     own = own_devices(program)
     default = program.default
-    asked = next((one.device for one in program.devices if one.name == default), None)
-    if default not in own and asked is not None:
-        fitting = [name for name, known in own.items() if join(_place(known), _place(asked))]
+    requested = next((one.device for one in program.devices if one.name == default), None)
+    if default not in own and requested is not None:
+        fitting = [name for name, known in own.items() if join(_place(known), _place(requested))]
         if not fitting:
-            what, where = f"no {asked.device_type} device is declared", f"device {default!r}"
-            raise UserError(what, where, f"there are {', '.join(own)}", advice(asked))
+            what, where = f"no {requested.device_type} device is declared", f"device {default!r}"
+            raise UserError(what, where, f"there are {', '.join(own)}", advice(requested))
         default = fitting[0]
     devices = tuple(DeclaredDevice(name, device) for name, device in own.items())
     return Configuration(devices, default)

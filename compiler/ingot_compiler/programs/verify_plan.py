@@ -120,8 +120,8 @@ class _Check:
             yield "the result is on the host", host, own
         if operator.on_attribute:
             name = attribute_str(dict(call.attributes), "device")
-            asked = self.program.device(name)
-            yield "the result is where the call says", join(asked, own) or asked, own
+            requested = self.program.device(name)
+            yield "the result is where the call says", join(requested, own) or requested, own
         for index, argument in enumerate(call.arguments):
             if index in operator.host_operands:
                 yield f"operand {index} is on the host", host, self.devices[argument]
@@ -129,7 +129,7 @@ class _Check:
                 yield f"operand {index} is where the call is", own, self.devices[argument]
 
     def call(self, call: FunctionCall) -> Iterator[_Rule]:
-        """As every function has it that the callee may be."""
+        """Arguments and result lie where every function that the callee may be has them."""
         own = self.devices[call]
         yield "the result is where the call is", own, self.devices[call.callee]
         for function in self.flow.get(call.callee, ()):

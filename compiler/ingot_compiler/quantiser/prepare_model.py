@@ -15,7 +15,8 @@ _OPSET_MIN = 13
 
 
 def prepare_model(model: ModelProto) -> ModelProto:
-    """The same model; ModelError where ONNX cannot convert it to a newer opset."""
+    """Return the model in the opset that quantisation needs, with constants as initializers;
+    ModelError where ONNX cannot convert it."""
     changed = ModelProto()
     changed.CopyFrom(_newer(model))
     nodes: list[NodeProto] = []

@@ -256,7 +256,7 @@ def checked_tensor(
         raise _missing(wanted, plan, given)
     array, dtype = _as_array(tensor, value, where), dtype_of(tensor.dtype)
 
-    def told() -> str:  # only where something is wrong: numpy takes its time for names
+    def got() -> str:  # only where something is wrong: numpy takes its time for names
         shape = ", ".join(map(str, array.shape))
         return f"expected {describe(tensor, plan)}, got {array.dtype}[{shape}]"
 
@@ -264,14 +264,14 @@ def checked_tensor(
         do = f"convert it: x.astype({dtype.name!r})"
         if DTYPE_NAMES[tensor.dtype] in ML_DTYPES and dtype == bits_of(tensor.dtype):
             do = f"give the bits of {DTYPE_NAMES[tensor.dtype]}, or install ml_dtypes"
-        raise InputError(f"wrong dtype of input {tensor.name!r}", where, told(), do)
+        raise InputError(f"wrong dtype of input {tensor.name!r}", where, got(), do)
     if array.ndim != len(tensor.dims):
         do = f"give {len(tensor.dims)} dimensions"
-        raise InputError(f"wrong rank of input {tensor.name!r}", where, told(), do)
+        raise InputError(f"wrong rank of input {tensor.name!r}", where, got(), do)
     for axis, (dim, size) in enumerate(zip(tensor.dims, array.shape, strict=True)):
         known, source = (dim, "") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
         if size != known:
-            why = told()
+            why = got()
             if dim < 0:
                 why += f"; {plan.symbols[-dim - 1]} is {known} in input {source!r}"
             at, do = f"{where}, axis {axis}", f"give size {known} there"

@@ -1,7 +1,7 @@
 """Calls of a session from coroutines: each waits and runs in a thread, and the event loop goes on.
 
 In: a session's own way to run a call. Out: ``AsyncCalls``. Not done here: the order of calls
-(``permit``).
+(``caller_queue``).
 
 The threads are those of an executor of our own: calls that wait for their turn would fill the event
 loop's. There are as many as sessions, and they end with the session.
@@ -11,7 +11,7 @@ from asyncio import get_running_loop, timeout
 from concurrent.futures import ThreadPoolExecutor
 
 from ..errors import TimedOutError
-from .permit import Waiter
+from .caller_queue import Waiter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ MORE = "allow more with max_bytes (--max-bytes)"
 _ERROR_CAP_BYTES = 512
 _U64 = struct.Struct("<Q")
 _U32 = struct.Struct("<I")
-_ROW, _ROOM = abi.TENSOR.size_bytes // 8, abi.TENSOR.offsets["bytes"] // 8
+_ROW, _CAPACITY = abi.TENSOR.size_bytes // 8, abi.TENSOR.offsets["bytes"] // 8
 
 
 class Memory:
@@ -52,12 +52,12 @@ class Memory:
 
 class CallFrame:
     """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is
-    `main`'s argument. To be set: ``*_addresses``, ``output_room``, the bytes there."""
+    `main`'s argument. To be set: ``*_addresses``, ``output_capacity``, the bytes there."""
 
     __slots__ = (
-        "_at", "_data", "_input_room", "_item_bytes", "_memory", "_pools", "_shapes", "call",
+        "_at", "_data", "_input_capacity", "_item_bytes", "_memory", "_pools", "_shapes", "call",
         "input_addresses", "input_bytes", "input_shapes", "is_data_dependent", "lent", "n_devices",
-        "output_addresses", "output_bytes", "output_room", "output_shapes", "scratch_bytes", "small",
+        "output_addresses", "output_bytes", "output_capacity", "output_shapes", "scratch_bytes", "small",
         "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ class CallFrame:
         dims = [dim for shape in input_shapes for dim in shape]
         struct.pack_into(f"<{len(dims)}q", self._data, self._at["input_shapes"], *dims)
         for index, size_bytes in enumerate(self.input_bytes):
-            self._input_room[index] = size_bytes
+            self._input_capacity[index] = size_bytes
         self.ask_sizes(loaded, main)
 
     def _layout(
@@ -128,8 +128,8 @@ class CallFrame:
         self._pools = self._data[at["workspaces"] : at["devices"]].cast("Q")
         given = self._data[at["inputs"] : at["outputs"]].cast("Q")
         made = self._data[at["outputs"] : at["input_shapes"]].cast("Q")
-        self.input_addresses, self._input_room = given[::_ROW], given[_ROOM::_ROW]
-        self.output_addresses, self.output_room = made[::_ROW], made[_ROOM::_ROW]
+        self.input_addresses, self._input_capacity = given[::_ROW], given[_CAPACITY::_ROW]
+        self.output_addresses, self.output_capacity = made[::_ROW], made[_CAPACITY::_ROW]
 
     def _fill(self, loaded: Loaded, grow_address: int) -> None:
         plan, at, weights = loaded.plan, self._at, loaded.weights
@@ -159,7 +159,7 @@ class CallFrame:
             row += abi.TENSOR.size_bytes
             shape_at += 8 * len(shape)
         for index, size_bytes in enumerate(self.input_bytes):
-            self._input_room[index] = size_bytes
+            self._input_capacity[index] = size_bytes
 
     def _fill_devices(self, loaded: Loaded, attached: "devices.Attached | None") -> None:
         for index in range(self.n_devices):
@@ -209,7 +209,7 @@ class CallFrame:
         if max((*self.workspace_bytes, self.scratch_bytes, *self.output_bytes)) > SIZE_BYTES_MAX:
             raise InputError("these shapes need too much memory", str(self.input_shapes))
         for index, size_bytes in enumerate(self.output_bytes):
-            self.output_room[index] = size_bytes
+            self.output_capacity[index] = size_bytes
 
     def _read_output_shapes(self, plan: BundlePlan, where: str) -> None:
         """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
@@ -254,7 +254,7 @@ class CallFrame:
         or larger than `main` asked for."""
         shape = tuple(self._shapes[index])
         is_open = self.is_data_dependent[index]
-        most = self.output_room[index] if is_open else self.output_bytes[index]
+        most = self.output_capacity[index] if is_open else self.output_bytes[index]
         if prod(shape) * self._item_bytes[index] > most or (shape and min(shape) < 0):
             why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
             raise RunError("an output outgrew its upper bound", f"output {index}", why)

@@ -54,9 +54,9 @@ class Grow:
         """Return an address, or 0 after keeping the failure."""
         return self._given.allocate(device, size_bytes)
 
-    def limit(self, room_bytes: int) -> None:
+    def limit(self, limit_bytes: int) -> None:
         """Let all blocks of a call have that many bytes together."""
-        self._given.room_bytes = room_bytes
+        self._given.limit_bytes = limit_bytes
 
     def next_call(self) -> None:
         """Forget the failure of the last call; its blocks may be given again."""
@@ -73,12 +73,12 @@ class _Given:
     """``blocks``: of this call, each with its device, None where an array has it; ``returned``: by
     arrays. ``spare``: those of the last call, by device and size."""
 
-    __slots__ = ("_attached", "_failure", "blocks", "returned", "room_bytes", "spare")
+    __slots__ = ("_attached", "_failure", "blocks", "limit_bytes", "returned", "spare")
 
     def __init__(self, attached: "Attached | None", failure: list[BaseException]) -> None:
         self._attached = attached
         self._failure = failure
-        self.room_bytes = _UNLIMITED_BYTES
+        self.limit_bytes = _UNLIMITED_BYTES
         self.blocks: "list[tuple[int, Memory | None]]" = []
         self.returned: "list[Block]" = []
         self.spare: "dict[tuple[int, int], list[Memory]]" = {}
@@ -104,20 +104,20 @@ class _Given:
         self.blocks.clear()
 
     def _block(self, device: int, size_bytes: int) -> "Memory":
-        if self.room_bytes == _UNLIMITED_BYTES:
+        if self.limit_bytes == _UNLIMITED_BYTES:
             # Few binary digits, so that calls of nearly equal needs share blocks.
             if size_bytes <= _ROUNDED_MAX_BYTES:
                 size_bytes += -size_bytes % (1 << size_bytes.bit_length() >> 4 or 1)
         else:
             used = sum(block.size_bytes for _, block in self.blocks if block is not None)
-            if used + size_bytes > self.room_bytes:
-                why = f"max_bytes leaves {self.room_bytes} bytes for them, got {used + size_bytes}"
+            if used + size_bytes > self.limit_bytes:
+                why = f"max_bytes leaves {self.limit_bytes} bytes for them, got {used + size_bytes}"
                 what = "tensors whose size the data decide need too much memory"
                 raise LimitError(what, "", why, MORE)
         alike = self.spare.get((device, size_bytes))
         if alike:
             return alike.pop()
-        if self.room_bytes != _UNLIMITED_BYTES:
+        if self.limit_bytes != _UNLIMITED_BYTES:
             self.spare.clear()  # they count as well
         try:
             return self._new(device, size_bytes)

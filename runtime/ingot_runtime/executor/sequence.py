@@ -1,7 +1,7 @@
 """One sequence of a model with states: each call continues what the calls before it have left.
 
-In: a lane, arrays by name. Out: the other outputs, new arrays; the states stay. Not done here: the
-memory of the states (``state_memory``), calling `main` (``lane``).
+In: a context, arrays by name. Out: the other outputs, new arrays; the states stay. Not done here:
+the memory of the states (``state_memory``), calling `main` (``execution_context``).
 
 Each state's output begins where its input does, in memory with room for more: the model writes new
 rows behind the others, and copies nothing.
@@ -15,9 +15,9 @@ from ..errors import BusyError, InputError
 from ..format.checks import require
 from ..format.dtypes import DTYPE_SIZES_BYTES
 from .arrays import aligned_empty, by_name, checked_tensor, unexpected_input
-from .lane import Lane, in_turn
+from .caller_queue import closed
+from .execution_context import ExecutionContext, run_on_free
 from .numpy_dtypes import bits_of, dtype_of
-from .permit import closed
 from .state_memory import StateMemory
 
 TYPE_CHECKING = False
@@ -36,12 +36,21 @@ class Sequence:
     the rows that its states have. For one thread at a time."""
 
     __slots__ = (
-        "_frame", "_held", "_lane", "_memory", "_outputs", "_sizes", "_use", "max_length",
+        "_context",
+        "_frame",
+        "_held",
+        "_memory",
+        "_outputs",
+        "_sizes",
+        "_use",
+        "max_length",
     )  # fmt: skip
 
-    def __init__(self, lane: Lane, max_length: "int | None", sizes: "Mapping[str, int]") -> None:
+    def __init__(
+        self, context: ExecutionContext, max_length: "int | None", sizes: "Mapping[str, int]"
+    ) -> None:
         """See ``Session.sequence``."""
-        plan = lane.loaded.plan
+        plan = context.loaded.plan
         if not plan.states:
             why = "no output of the model is an input with more behind it"
             do = "export it with its caches: past ones as inputs, present ones as outputs"
@@ -50,8 +59,8 @@ class Sequence:
             why = f"expected an integer of at least 1, got {max_length!r}"
             raise InputError("bad length", "session.sequence, max_length", why)
         self.max_length = max_length
-        self._lane = lane
-        self._use = _Use(lane)
+        self._context = context
+        self._use = _Use(context)
         self._frame: CallFrame | None = None
         self._memory = StateMemory(plan, max_length)
         self._held = {state.input for state in plan.states}
@@ -91,8 +100,8 @@ class Sequence:
                 it is as it was.
         """
         with self._use:
-            return in_turn(
-                (self._lane,), lambda lane: self._run(lane, inputs, outputs or {}), timeout
+            return run_on_free(
+                (self._context,), lambda context: self._run(context, inputs, outputs or {}), timeout
             )
 
     def state(self, name: str) -> "Array":
@@ -122,7 +131,7 @@ class Sequence:
     def fork(self) -> "Sequence":
         """Return another sequence that has what this one has, in memory of its own."""
         with self._use:
-            other = Sequence(self._lane, self.max_length, {})
+            other = Sequence(self._context, self.max_length, {})
             other._sizes = dict(self._sizes)
             other._memory = self._memory.copy()
             return other
@@ -139,27 +148,29 @@ class Sequence:
             self._memory.free()
             self._frame = None
 
-    def _run(self, lane: Lane, inputs: "Arrays", outputs: "Arrays") -> "dict[str, Array]":
-        plan, memory = lane.loaded.plan, self._memory
+    def _run(
+        self, context: ExecutionContext, inputs: "Arrays", outputs: "Arrays"
+    ) -> "dict[str, Array]":
+        plan, memory = context.loaded.plan, self._memory
         arrays = self._checked(inputs)
-        frame = lane.fit_frame(self._frame, tuple(arrays.shapes))
+        frame = context.fit_frame(self._frame, tuple(arrays.shapes))
         self._frame = frame
         _require_held(frame, plan)
         memory.reserve([frame.output_shapes[state.output] for state in plan.states])
         for state, (address, size_bytes) in zip(plan.states, memory.places(), strict=True):
             frame.input_addresses[state.input] = address
             frame.output_addresses[state.output] = address
-            frame.output_room[state.output] = size_bytes
+            frame.output_capacity[state.output] = size_bytes
         held = [*arrays.pass_to(frame)]
         results = self._results(frame, outputs)
-        lane.call(frame)
+        context.call(frame)
         del held
         memory.lengths = [frame.output_shapes[state.output][state.axis] for state in plan.states]
         return results
 
     def _checked(self, inputs: "Arrays") -> "_Given":
         """Return the arrays that are given, checked; the shapes of all inputs."""
-        plan = self._lane.loaded.plan
+        plan = self._context.loaded.plan
         given = by_name("inputs", inputs, "sequence.run")
         wanted = {index: it for index, it in enumerate(plan.inputs) if index not in self._held}
         names = [item.name for item in wanted.values()]
@@ -185,7 +196,7 @@ class Sequence:
 
     def _results(self, frame: "CallFrame", given: "Arrays") -> "dict[str, Array]":
         """Point the frame at an array for each output that is no state."""
-        plan = self._lane.loaded.plan
+        plan = self._context.loaded.plan
         names = [plan.outputs[index].name for index in self._outputs]
         for name in given:
             if name not in names:
@@ -216,20 +227,20 @@ class Sequence:
 class _Use:
     """Lets one thread use a sequence, while it and its session are open."""
 
-    __slots__ = ("_lane", "_lock", "is_closed")
+    __slots__ = ("_context", "_lock", "is_closed")
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
+    def __init__(self, context: ExecutionContext) -> None:
+        self._context = context
         self._lock = allocate_lock()
         self.is_closed = False
 
     def __enter__(self) -> None:
-        name = self._lane.name
+        name = self._context.name
         if not self._lock.acquire(blocking=False):
             why = "another call of it has not ended"
             do = "fork it, and give each thread its own"
             raise BusyError("a sequence is used twice at once", name, why, do)
-        if self.is_closed or self._lane.permit.is_closed:
+        if self.is_closed or self._context.queue.is_closed:
             self._lock.release()
             if not self.is_closed:
                 raise closed(name)

@@ -1,8 +1,8 @@
 """A session: named arrays in, named arrays out, at a few microseconds beyond `main`.
 
-In: lanes on one loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``),
-checking arrays (``arrays``), zero copy (``bound``), calling `main` (``lane``), the order of those
-who wait (``permit``).
+In: contexts on one loaded bundle. Out: ``Session``. Not done here: checking the bundle
+(``loader``), checking arrays (``arrays``), zero copy (``bound``), calling `main`
+(``execution_context``), the order of those who wait (``caller_queue``).
 """
 
 import os
@@ -12,9 +12,9 @@ from ..errors import BusyError, InputError
 from ..format.dtypes import DTYPE_NAMES, ML_DTYPES, NUMPY_NAMES
 from ..format.plan import TensorPlan
 from ..loader.watch import checked_timeout
-from .lane import Lane, in_turn, new_waiter, serve
+from .caller_queue import closed
+from .execution_context import ExecutionContext, new_waiter, run_on_free, serve
 from .loaded import Loaded
-from .permit import closed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,18 +73,18 @@ class TensorSpec:
 
 
 class Session:
-    """Runs one bundle, for any number of threads; as many calls at once as it has lanes.
+    """Runs one bundle, for any number of threads; as many calls at once as it has contexts.
 
     ``inputs`` and ``outputs`` are ``TensorSpec`` tuples.
     """
 
     __slots__ = (
-        "__weakref__", "_async_calls", "_bindings", "_lane", "_lanes", "inputs", "outputs",
+        "__weakref__", "_async_calls", "_bindings", "_context", "_contexts", "inputs", "outputs",
     )  # fmt: skip
 
-    def __init__(self, lanes: "tuple[Lane, ...]") -> None:
-        """Take over `lanes`, which are of one bundle."""
-        loaded = lanes[0].loaded
+    def __init__(self, contexts: "tuple[ExecutionContext, ...]") -> None:
+        """Take over `contexts`, which are of one bundle."""
+        loaded = contexts[0].loaded
         plan = loaded.plan
         self.inputs: tuple[TensorSpec, ...] = tuple(
             TensorSpec(tensor, plan.symbols, tensor.name in plan.defaults) for tensor in plan.inputs
@@ -92,8 +92,8 @@ class Session:
         self.outputs: tuple[TensorSpec, ...] = tuple(
             TensorSpec(tensor, plan.symbols) for tensor in plan.outputs
         )
-        self._lanes = lanes
-        self._lane = lanes[0]
+        self._contexts = contexts
+        self._context = contexts[0]
         self._bindings = count()
         self._async_calls: tuple[int, AsyncCalls] | None = None
 
@@ -119,19 +119,19 @@ class Session:
             BundleError: ``InputError``, ``BusyError`` (closed, or not to wait), ``ChangedError``
                 (the file), ``CancelledError``, ``TimedOutError``, ``LimitError`` (``max_bytes``).
         """
-        lane = self._lane
+        context = self._context
         try:
-            del lane.free[True]
+            del context.free[True]
         except KeyError:
             pass  # somebody is running it; no error of what follows comes from this
         else:
             try:
-                lane.watch.call += 1
+                context.watch.call += 1
                 if timeout is not None:
-                    lane.watch.set_timeout(timeout)
-                if inputs.__class__ is not dict or len(inputs) != lane.n_inputs:
-                    return lane.run(inputs)
-                views, ndarray = lane.views, lane.ndarray
+                    context.watch.set_timeout(timeout)
+                if inputs.__class__ is not dict or len(inputs) != context.n_inputs:
+                    return context.run(inputs)
+                views, ndarray = context.views, context.ndarray
                 for name, dtype, shape, view in views.inputs:
                     x: Any = inputs.get(name)
                     if (
@@ -139,12 +139,12 @@ class Session:
                         or x.shape != shape
                         or (x.dtype is not dtype and x.dtype != dtype)
                     ):
-                        return lane.run(inputs)
+                        return context.run(inputs)
                     if view is not None:
                         view[...] = x
                 if not views.is_small:
-                    return lane.compute(views, inputs)
-                lane.call(views.frame)
+                    return context.compute(views, inputs)
+                context.call(views.frame)
                 results: dict[str, np.ndarray] = {}
                 # A comprehension is a function call, in CPython 3.11.
                 for name, view in views.outputs:
@@ -152,17 +152,17 @@ class Session:
                         results[name] = view.copy()
                 return results
             except MemoryError as error:
-                raise lane.no_memory() from error
+                raise context.no_memory() from error
             finally:
                 try:
                     if timeout is not None:
-                        lane.watch.set_timeout(None)
+                        context.watch.set_timeout(None)
                 finally:
-                    lane.free[not lane.waiters] = None
-                    if lane.waiters:
-                        lane.permit.wake_first()
-        work = partial(Lane.run, inputs=inputs)
-        return in_turn(self._lanes, work, timeout)
+                    context.free[not context.waiters] = None
+                    if context.waiters:
+                        context.queue.wake_first()
+        work = partial(ExecutionContext.run, inputs=inputs)
+        return run_on_free(self._contexts, work, timeout)
 
     async def arun(
         self,
@@ -172,21 +172,21 @@ class Session:
         """Do what ``run`` does, while the event loop goes on. Where the coroutine is cancelled, the
         call ends soon. The arrays must not change meanwhile."""
         seconds = None if timeout is None else checked_timeout(timeout)
-        work = partial(serve, self._lanes, partial(Lane.run, inputs=inputs), None)
-        return await self._calls().run(work, new_waiter(self._lanes), seconds)
+        work = partial(serve, self._contexts, partial(ExecutionContext.run, inputs=inputs), None)
+        return await self._calls().run(work, new_waiter(self._contexts), seconds)
 
     def _calls(self) -> "AsyncCalls":
         """Return the threads for coroutines, which a forked child does not inherit."""
         from .async_calls import AsyncCalls
 
         if self._async_calls is None or self._async_calls[0] != os.getpid():
-            self._async_calls = os.getpid(), AsyncCalls(len(self._lanes))
+            self._async_calls = os.getpid(), AsyncCalls(len(self._contexts))
         return self._async_calls[1]
 
     def cancel(self) -> bool:
         """End all calls that other threads (or a signal handler) see running or waiting, by a
         ``CancelledError``; return whether there were any."""
-        ended = [lane.permit.cancel() for lane in self._lanes]
+        ended = [context.queue.cancel() for context in self._contexts]
         return any(ended)
 
     def swap_weights(
@@ -198,8 +198,8 @@ class Session:
         """Go on with the weights of another bundle that has the same code, such as a fine-tune.
 
         Calls that run end with the old weights; those that begin after the return of this one have
-        the new ones. Bound arrays and sequences go on, with the new ones too. After an error, the old
-        ones stay. The keys and the verification of ``load`` hold for `bundle`.
+        the new ones. Bound arrays and sequences go on, with the new ones too. After an error, the
+        old ones stay. The keys and the verification of ``load`` hold for `bundle`.
 
         Args:
             bundle: a path, or the bytes themselves.
@@ -212,7 +212,7 @@ class Session:
         """
         from .swap import swap_weights
 
-        swap_weights(self._lanes, bundle, digest, timeout)
+        swap_weights(self._contexts, bundle, digest, timeout)
 
     def bind(self, inputs: "Arrays | None" = None, outputs: "Arrays | None" = None) -> "Bound":
         """Fix the addresses of inputs and outputs once; ``.run()`` of the result copies nothing.
@@ -227,18 +227,18 @@ class Session:
         """
         from .bound import Bound
 
-        lane = self._lanes[next(self._bindings) % len(self._lanes)]  # each in turn
-        plan = lane.loaded.plan
+        context = self._contexts[next(self._bindings) % len(self._contexts)]  # each in turn
+        plan = context.loaded.plan
         try:
-            return Bound(plan, lane.new_frame, lane.run_frame, inputs or {}, outputs or {})
+            return Bound(plan, context.new_frame, context.run_frame, inputs or {}, outputs or {})
         except MemoryError as error:
-            raise lane.no_memory() from error
+            raise context.no_memory() from error
 
     def sequence(
         self, max_length: "int | None" = None, sizes: "Mapping[str, int] | None" = None
     ) -> "Sequence":
-        """Return an empty sequence: what the model keeps from call to call (the caches of a decoder)
-        in memory of its own, in place. A session has any number of them.
+        """Return an empty sequence: what the model keeps from call to call (the caches of a
+        decoder) in memory of its own, in place. A session has any number of them.
 
         Args:
             max_length: most rows that each state may get; without it, as many as there is memory.
@@ -250,7 +250,7 @@ class Session:
         from .sequence import Sequence
 
         return Sequence(
-            self._lanes[next(self._bindings) % len(self._lanes)], max_length, sizes or {}
+            self._contexts[next(self._bindings) % len(self._contexts)], max_length, sizes or {}
         )
 
     @property
@@ -267,7 +267,7 @@ class Session:
     @property
     def devices(self) -> "dict[str, str]":
         """The device of this machine that each virtual device is bound to, by name: ``cpu:1``."""
-        attached = self._lane.attached
+        attached = self._context.attached
         names = [device.name for device in self.loaded.plan.devices]
         bound = ["host:0"] * len(names) if attached is None else attached.names()
         return dict(zip(names, bound, strict=True))
@@ -281,7 +281,9 @@ class Session:
         """
         from .attached import summed
 
-        counts = [lane.attached.counts() for lane in self._lanes if lane.attached is not None]
+        counts = [
+            context.attached.counts() for context in self._contexts if context.attached is not None
+        ]
         if not counts:
             why = "the bundle runs on the host alone: nothing is copied"
             do = "compile it with a device beside the host, and place nodes there"
@@ -302,15 +304,15 @@ class Session:
         return self._stepped("no steps", "session.steps").steps()
 
     def _stepped(self, what: str, where: str) -> "Vm":
-        lane = self._lane
-        if lane.vm is None:
+        context = self._context
+        if context.vm is None:
             raise InputError(what, where, *_NOT_STEPPED)
-        if len(self._lanes) > 1:
-            why = f"each of {len(self._lanes)} sessions has a last run"
+        if len(self._contexts) > 1:
+            why = f"each of {len(self._contexts)} sessions has a last run"
             raise InputError(what, where, why, "load(..., sessions=1)")
-        if lane.permit.is_closed:
-            raise closed(lane.name)
-        return lane.vm
+        if context.queue.is_closed:
+            raise closed(context.name)
+        return context.vm
 
     def observe(self, observer: "Observer | None") -> None:
         """Call `observer(ordinal, kernel, seconds, buffers)` after every launch; None ends it.
@@ -320,10 +322,10 @@ class Session:
         Raises:
             InputError: not loaded with ``executor="vm"``.
         """
-        for lane in self._lanes:
-            if lane.vm is None:
+        for context in self._contexts:
+            if context.vm is None:
                 raise InputError("cannot observe", "session.observe", *_NOT_STEPPED)
-            lane.vm.observer = observer
+            context.vm.observer = observer
 
     def __enter__(self) -> "Session":
         return self
@@ -339,18 +341,20 @@ class Session:
             BusyError: a call is running, and the session was loaded with ``busy="error"`` or that
                 call is this thread's own.
         """
-        for lane in self._lanes:
+        for context in self._contexts:
             try:
-                if not lane.permit.is_closed:  # closing again ends what an exception has cut short
-                    in_turn((lane,), lambda one: one.permit.close(), None)
+                if (
+                    not context.queue.is_closed
+                ):  # closing again ends what an exception has cut short
+                    run_on_free((context,), lambda one: one.queue.close(), None)
             except BusyError:
-                if not lane.permit.is_closed:  # else another thread was faster
+                if not context.queue.is_closed:  # else another thread was faster
                     raise
-        for lane in self._lanes:
-            lane.forget()
+        for context in self._contexts:
+            context.forget()
         self._async_calls = None
 
     @property
     def loaded(self) -> Loaded:
         """What this session runs on."""
-        return self._lane.loaded
+        return self._context.loaded

@@ -1,7 +1,7 @@
 """Other weights for a loaded model, between two calls.
 
-In: the lanes of a session, a bundle with the same code. Out: lanes that go on with its weights, or,
-after any error, with the old ones. Not done here: opening and verifying (``loader``).
+In: the contexts of a session, a bundle with the same code. Out: contexts that go on with its
+weights, or, after any error, with the old ones. Not done here: opening and verifying (``loader``).
 """
 
 from ..errors import BundleError, IncompatibleError, InputError
@@ -11,14 +11,14 @@ from ..loader.open_bundle import open_base, open_bundle
 from ..loader.pool import ThreadPool
 from ..loader.watch import Watch
 from ..loader.weights import verified_weights
-from .lane import in_turn
+from .execution_context import run_on_free
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..format.source import Bundle
-    from .lane import Lane
+    from .execution_context import ExecutionContext
     from .loaded import Origin
 
 _MAY_DIFFER = (
@@ -27,40 +27,42 @@ _MAY_DIFFER = (
 
 
 def swap_weights(
-    lanes: "tuple[Lane, ...]",
+    contexts: "tuple[ExecutionContext, ...]",
     bundle: "Bundle",
     digest: "str | None",
     timeout: "float | None",
 ) -> None:
     """Go on with the weights of `bundle`; see ``Session.swap_weights``."""
     try:
-        origins = _origins(lanes, bundle, digest)
+        origins = _origins(contexts, bundle, digest)
     except BundleError as error:
         raise in_file(error, bundle) from error.__cause__
 
     def swap() -> None:
-        before = [lane.loaded.origin for lane in lanes]
+        before = [context.loaded.origin for context in contexts]
         try:
-            _go_on(lanes, origins)
+            _go_on(contexts, origins)
         except BaseException:
-            _go_on(lanes, before)
+            _go_on(contexts, before)
             raise
 
-    _in_all(lanes, swap, timeout)
+    _in_all(contexts, swap, timeout)
 
 
-def _origins(lanes: "tuple[Lane, ...]", bundle: "Bundle", digest: "str | None") -> "list[Origin]":
-    """Open, map and verify the bundle, while calls go on; return what each lane needs of it."""
-    loaded = lanes[0].loaded
+def _origins(
+    contexts: "tuple[ExecutionContext, ...]", bundle: "Bundle", digest: "str | None"
+) -> "list[Origin]":
+    """Open, map and verify the bundle, while calls go on; return what each context needs of it."""
+    loaded = contexts[0].loaded
     image, (keys, mode), ranges = loaded.image, loaded.trust, loaded.variant.ranges
-    if lanes[0].attached is not None:
+    if contexts[0].attached is not None:
         why, do = "devices have copies of theirs", "load the bundle into a session of its own"
-        raise InputError("weights of devices cannot be swapped", lanes[0].name, why, do)
+        raise InputError("weights of devices cannot be swapped", contexts[0].name, why, do)
     source = open_bundle(bundle, digest, keys)
     _require_same_code(loaded.source, source)
     read_plan(source)
     open_base(source, bundle)
-    # Threads of its own: those of the lanes may be in a call.
+    # Threads of its own: those of the contexts may be in a call.
     pool, watch = ThreadPool(image, loaded.pool.n_threads), Watch(image)
     weights, verifier = verified_weights(source, ranges, image, pool, watch, mode)
     pool.stop()
@@ -68,20 +70,22 @@ def _origins(lanes: "tuple[Lane, ...]", bundle: "Bundle", digest: "str | None") 
     stamp = source.file.stamp
     return [
         (source, weights, verifier and verifier.another(it.loaded.pool, it.watch), stamp)
-        for it in lanes
+        for it in contexts
     ]
 
 
-def _go_on(lanes: "tuple[Lane, ...]", origins: "list[Origin]") -> None:
-    for lane, origin in zip(lanes, origins, strict=True):
-        lane.go_on_with(origin)
+def _go_on(contexts: "tuple[ExecutionContext, ...]", origins: "list[Origin]") -> None:
+    for context, origin in zip(contexts, origins, strict=True):
+        context.go_on_with(origin)
 
 
-def _in_all(lanes: "tuple[Lane, ...]", work: "Callable[[], None]", timeout: "float | None") -> None:
-    """Work while no lane is in a call; all swaps come to the lanes in the same order."""
-    if not lanes:
+def _in_all(
+    contexts: "tuple[ExecutionContext, ...]", work: "Callable[[], None]", timeout: "float | None"
+) -> None:
+    """Work while no context is in a call; all swaps come to the contexts in the same order."""
+    if not contexts:
         return work()
-    return in_turn(lanes[:1], lambda _: _in_all(lanes[1:], work, timeout), timeout)
+    return run_on_free(contexts[:1], lambda _: _in_all(contexts[1:], work, timeout), timeout)
 
 
 def _require_same_code(old: Source, new: Source) -> None:

@@ -1,4 +1,5 @@
-"""Sessions of bundles some of whose inputs or outputs are no tensors: lists of arrays, strings, None.
+"""Sessions of bundles some of whose inputs or outputs are no tensors: lists of arrays, strings,
+None.
 
 In: values by name. Out: values by name. Not done here: running (``session``), which tensors a value
 is made of (``format.values`` checks that). Imported for such bundles alone.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .bound import Bound
-    from .lane import Lane
+    from .execution_context import ExecutionContext
 
     Array = np.ndarray
     Values = Mapping[str, Any]
@@ -76,9 +77,9 @@ class ValueSession(Session):
 
     __slots__ = ("_values",)
 
-    def __init__(self, lanes: "tuple[Lane, ...]") -> None:
+    def __init__(self, contexts: "tuple[ExecutionContext, ...]") -> None:
         """See ``Session``."""
-        super().__init__(lanes)
+        super().__init__(contexts)
         values = self.loaded.plan.values
         assert values is not None
         self._values = values

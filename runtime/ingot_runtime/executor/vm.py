@@ -243,8 +243,8 @@ class Vm(Evaluator):
         self, buffer: int, device: int, offset_register: int, size_register: int
     ) -> None:
         offset, size_bytes = self.registers[offset_register], self.registers[size_register]
-        room = self._word(self._field("workspace_bytes") + 8 * device).value
-        self._require_inside(offset, size_bytes, room, "workspace")
+        limit_bytes = self._word(self._field("workspace_bytes") + 8 * device).value
+        self._require_inside(offset, size_bytes, limit_bytes, "workspace")
         base = self._word(self._field("workspaces") + 8 * device).value
         self._buffers[buffer] = (base + offset, size_bytes)
 
@@ -361,21 +361,21 @@ class Vm(Evaluator):
 
     def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
         size_bytes = DTYPE_SIZES_BYTES[dtype]
-        address, room = self._buffers[buffer]
+        address, limit_bytes = self._buffers[buffer]
         offset = self.registers[index_register] * size_bytes
-        self._require_inside(offset, size_bytes, room, "read")
+        self._require_inside(offset, size_bytes, limit_bytes, "read")
         self.registers[register] = element(ctypes.string_at(address + offset, size_bytes), dtype)
 
     def _output_buffer(self, tensor: int, buffer: int, size_register: int) -> None:
         at = self._field("outputs") + tensor * abi.TENSOR.size_bytes
         size_bytes = self.registers[size_register]
-        address, room = self._buffers[buffer]
-        self._require_inside(0, size_bytes, room, "output")
+        address, limit_bytes = self._buffers[buffer]
+        self._require_inside(0, size_bytes, limit_bytes, "output")
         self._word(at + abi.TENSOR.offsets["data"]).value = address
         self._word(at + abi.TENSOR.offsets["bytes"]).value = size_bytes
 
-    def _require_inside(self, offset: int, size_bytes: int, room: int, what: str) -> None:
-        if not (0 <= offset <= room and 0 <= size_bytes <= room - offset):
+    def _require_inside(self, offset: int, size_bytes: int, limit_bytes: int, what: str) -> None:
+        if not (0 <= offset <= limit_bytes and 0 <= size_bytes <= limit_bytes - offset):
             where = f"section program {self._loaded.variant_index}"
-            why = f"{size_bytes} bytes at {offset} of {room}"
+            why = f"{size_bytes} bytes at {offset} of {limit_bytes}"
             raise FormatError(f"{what} leaves its memory", where, why)

@@ -31,13 +31,13 @@ def open_base(source: Source) -> None:
     try:
         base = open_file(path, shared.digest)
         row = base.by_key.get((head.WEIGHTS, 0))
-        room = row.size_bytes if row and (head.SHARED, 0) not in base.by_key else 0
+        limit_bytes = row.size_bytes if row and (head.SHARED, 0) not in base.by_key else 0
         most = max(there + size for _, there, size in shared.rows)
         require(
-            most <= room,
+            most <= limit_bytes,
             "shared weights that are not there",
             "section shared 0",
-            f"{most} of {room} bytes",
+            f"{most} of {limit_bytes} bytes",
         )
     except FileError as error:
         do = "put the bundle that it was made from beside it, under the name that it had then"

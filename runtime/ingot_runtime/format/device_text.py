@@ -33,14 +33,14 @@ def read_device_text(text: str, where: str, kinds: "tuple[str, ...]" = DEVICE_KI
     kind, colon, number = head.partition(":")
     if kind not in kinds:
         why = f"expected one of {', '.join(kinds)}, got {text!r}"
-        do = meant(kind, kinds) or "choose one of these"
+        do = suggest_name(kind, kinds) or "choose one of these"
         raise InputError(f"unknown device kind {kind!r}", where, why, do)
     values: dict[str, str] = {}
     for part in rest:
         key, _, value = part.partition("=")
         if key not in _KEYS or not value:
             why = f"expected target=TARGET or scope=NAME, got {part!r}"
-            do = meant(key, _KEYS) or _SPELLING
+            do = suggest_name(key, _KEYS) or _SPELLING
             raise InputError("a device is not understood", where, why, do)
         if key in values:
             why = f"a device has one {key}, got {text!r}"
@@ -58,7 +58,7 @@ def _id(number: str, where: str) -> int:
     return int(number)
 
 
-def meant(name: str, known: "tuple[str, ...]") -> str:
+def suggest_name(name: str, known: "tuple[str, ...]") -> str:
     """Say which known name was probably meant, if any."""
     import difflib
 

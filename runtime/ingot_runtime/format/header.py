@@ -218,7 +218,7 @@ def _check_row(section: Section, where: str, end: int, file_size_bytes: int) -> 
         not section.is_known and alignment == ALIGNMENT_MAPPED_BYTES
     )
     expected = 0 if section.is_required else OPTIONAL
-    room, outside = file_size_bytes - offset, "section outside the file"
+    left_bytes, outside = file_size_bytes - offset, "section outside the file"
     has_digest = section.digest != NO_DIGEST
     require_all(
         where,
@@ -228,8 +228,8 @@ def _check_row(section: Section, where: str, end: int, file_size_bytes: int) -> 
         (not alignment or not offset % alignment, "misaligned section", f"offset {offset}"),
         (end <= offset, "section overlaps the one before it", f"offset {offset} before {end}"),
         (offset - end < alignment, "gap before section", f"{offset - end} bytes"),
-        (room >= 0, outside, f"offset {offset} of {file_size_bytes}"),
-        (size_bytes <= room, outside, f"{size_bytes} bytes where {room} are left"),
+        (left_bytes >= 0, outside, f"offset {offset} of {file_size_bytes}"),
+        (size_bytes <= left_bytes, outside, f"{size_bytes} bytes where {left_bytes} are left"),
         (size_bytes <= own.size_bytes_max, "section too large", f"{size_bytes} bytes"),
         (has_digest == (kind != WEIGHTS), "wrong use of the digest field", f"kind {kind}"),
     )

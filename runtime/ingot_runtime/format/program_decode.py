@@ -94,9 +94,14 @@ def _check_place(
     name, operands = OPCODES[instruction[0]][0], instruction[1]
     if name in ("buffer_weights", "buffer_device_weights"):
         offset, size_bytes = _number(operands[-2]), _number(operands[-1])
-        room = weights_bytes[0 if name == "buffer_weights" else _number(operands[1])]
-        why = f"{size_bytes} bytes at {offset} of {room}"
-        require(offset <= room and size_bytes <= room - offset, "weights out of range", where, why)
+        limit_bytes = weights_bytes[0 if name == "buffer_weights" else _number(operands[1])]
+        why = f"{size_bytes} bytes at {offset} of {limit_bytes}"
+        require(
+            offset <= limit_bytes and size_bytes <= limit_bytes - offset,
+            "weights out of range",
+            where,
+            why,
+        )
     if name in ("input_dim", "output_dim"):
         first = 1 if name == "input_dim" else 0
         tensor, axis = _number(operands[first]), _number(operands[first + 1])

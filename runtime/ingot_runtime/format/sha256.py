@@ -16,7 +16,7 @@ _SMALL_SIZE_BYTES = 400_000
 # The module of CPython 3.12 and 3.13 writes to memory without a look whether it got any. To take
 # and give back more than it needs, and more than any cache of small pieces keeps, is to know that
 # there is some.
-_ROOM_BYTES = 8192
+_BUFFER_BYTES = 8192
 
 
 def sha256(data: "bytes | bytearray | memoryview") -> bytes:
@@ -25,7 +25,7 @@ def sha256(data: "bytes | bytearray | memoryview") -> bytes:
     Raises:
         MemoryError: there is no memory to hash in.
     """
-    bytes(_ROOM_BYTES)
+    bytes(_BUFFER_BYTES)
     if len(data) <= _SMALL_SIZE_BYTES:
         # The stubs do not know the built-in modules.
         return bytes(_sha256(data).digest())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

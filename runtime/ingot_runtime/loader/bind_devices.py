@@ -5,7 +5,7 @@ beside the host (``ingot_runtime_devices.bind_device``), opening any.
 """
 
 from ..errors import IncompatibleError, InputError
-from ..format.device_text import meant
+from ..format.device_text import suggest_name
 from ..format.plan import BundlePlan
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> "tup
     for given in devices:
         if given not in names:
             why = f"the bundle has {', '.join(names)}"
-            do = meant(given, tuple(names)) or "leave it out"
+            do = suggest_name(given, tuple(names)) or "leave it out"
             raise InputError(f"no device {given!r}", "devices", why, do)
     return tuple(_bound(plan, index, devices, name) for index in range(len(plan.devices)))
 

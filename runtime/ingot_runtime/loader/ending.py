@@ -1,7 +1,7 @@
 """The interpreter's end, which no other thread must meet inside of native code.
 
-In: lanes, watches, pools, functions whose native code calls back. Out: their calls ended, and the
-threads. Not done here: joining other threads.
+In: contexts, watches, pools, functions whose native code calls back. Out: their calls ended, and
+the threads. Not done here: joining other threads.
 
 Native code asks the interpreter for signals and memory; one that has ended answers by SIGSEGV.
 """
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-LANES, WATCHES, POOLS = range(3)  # in the order in which they end
+CONTEXTS, WATCHES, POOLS = range(3)  # in the order in which they end
 _INTERRUPTED = 130  # the exit code of a shell for Ctrl-C
 native: "set[CodeType]" = set()  # which ask `stay_out` first
-_told: "tuple[set[ref[Any]], ...]" = (set(), set(), set())
+_registered: "tuple[set[ref[Any]], ...]" = (set(), set(), set())
 _last_threads: "list[int]" = []
 
 
-def tell(who: "Any", kind: int) -> None:
+def register_ending(who: "Any", kind: int) -> None:
     """Call `who.end()` at the end, if it still lives; at once, if that has come."""
-    _told[kind].add(ref(who, _told[kind].discard))
+    _registered[kind].add(ref(who, _registered[kind].discard))
     if _last_threads:
         who.end()
 
@@ -49,29 +49,29 @@ def _is_any_inside(own: int) -> bool:
     return False
 
 
-def told(kind: int) -> "list[Any]":
+def registered(kind: int) -> "list[Any]":
     """Return those that live."""
-    return [who for who in [reference() for reference in list(_told[kind])] if who]
+    return [who for who in [reference() for reference in list(_registered[kind])] if who]
 
 
 def _end() -> None:
-    """A lane whose call has ended may not begin it again; so lanes are told before watches, which
+    """A context whose call has ended may not begin it again; so contexts end before watches, which
     end calls. Until then a call takes its watch back: that is set again, until nobody is inside,
     however long a device takes. Then workers have nothing to do, and go."""
     own = get_ident()
     _last_threads.append(own)
-    for lane in told(LANES):
-        lane.end()
+    for context in registered(CONTEXTS):
+        context.end()
     try:
         while True:
-            for watch in told(WATCHES):
+            for watch in registered(WATCHES):
                 watch.end()
             if not _is_any_inside(own):
                 break
             sleep(0.001)
     except KeyboardInterrupt:  # whoever is inside must not see the rest
         os._exit(_INTERRUPTED)
-    for pool in told(POOLS):
+    for pool in registered(POOLS):
         pool.end()
 
 

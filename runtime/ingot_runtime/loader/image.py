@@ -28,16 +28,16 @@ _HEAD_WORDS = len(abi.IMAGE_HEADER)
 _OPTIONAL_EXPORTS = {*abi.EXPORTS} - {*abi.LIBRARY_EXPORTS, *abi.VARIANT_EXPORTS}
 
 
-def map_code(data: bytes, room_after_bytes: int = 0) -> Area:
-    """Map `data` read-execute, with `room_after_bytes` of zeroed read-write memory behind it, or
+def map_code(data: bytes, data_bytes: int = 0) -> Area:
+    """Map `data` read-execute, with `data_bytes` of zeroed read-write memory behind it, or
     raise ``ResourceError``."""
     code_size_bytes = system.round_up(len(data))
     file = system.sealed_file(data)
-    area = Area(code_size_bytes + system.round_up(room_after_bytes))
+    area = Area(code_size_bytes + system.round_up(data_bytes))
     try:
         area.put(0, code_size_bytes, _EXECUTABLE, system.MAP_PRIVATE, file.number)
-        if room_after_bytes:
-            area.put(code_size_bytes, room_after_bytes, _WRITABLE, _FRESH)
+        if data_bytes:
+            area.put(code_size_bytes, data_bytes, _WRITABLE, _FRESH)
     except ResourceError as error:
         why = f"{error.why}: a security policy (SELinux execmem, vm.memfd_noexec) may forbid it"
         where = "mmap of a sealed memory file"

@@ -17,7 +17,7 @@ from _queue import Empty, SimpleQueue
 from ..format import abi
 from . import system
 from .block import Block
-from .ending import POOLS, tell
+from .ending import POOLS, register_ending
 from .image import Image
 
 _SPIN = 2000
@@ -38,11 +38,11 @@ _SET_QUIT = _OR_SHIFTED | abi.POOL_QUIT_BIT << 12
 _EVERYBODY = 0x7FFFFFFF
 
 
-def usable_threads(asked: int) -> int:
+def usable_threads(requested: int) -> int:
     """Return how many of `asked` threads the affinity mask and the control group let run."""
-    if asked == 1:
+    if requested == 1:
         return 1
-    count = min(asked, system.usable_processors(), _THREADS_MAX)
+    count = min(requested, system.usable_processors(), _THREADS_MAX)
     quota = group_quota()
     return max(1, min(count, quota) if quota else count)
 
@@ -79,7 +79,7 @@ class ThreadPool:
         self._ended: SimpleQueue[object] = SimpleQueue()
         self.n_threads = n_threads
         self.start()
-        tell(self, POOLS)
+        register_ending(self, POOLS)
 
     def start(self) -> None:
         """Make a page and workers; in a forked child, where the old page reads as zeros, anew."""

@@ -11,7 +11,7 @@ import time
 from ..errors import CancelledError, InputError, TimedOutError
 from ..format import abi
 from . import system
-from .ending import WATCHES, tell
+from .ending import WATCHES, register_ending
 from .image import Image
 
 _CLOCK_MONOTONIC_COARSE = 6
@@ -57,7 +57,7 @@ class Watch:
             words[size + poll_at[name]] = _address_of_python(function)
         for offset, value in words.items():
             ctypes.c_uint64.from_buffer(memory, offset).value = value
-        tell(self, WATCHES)
+        register_ending(self, WATCHES)
 
     @property
     def is_set(self) -> bool:

@@ -6,7 +6,11 @@ import pytest
 from tests.unit.cli.test_cli import assert_refused
 
 from ingot_build_rules.tools.cli.main import main
-from ingot_build_rules.tools.cli.shell.meant import NOTHING_LIKE_IT, OPTION_MEANINGS, VERB_MEANINGS
+from ingot_build_rules.tools.cli.shell.suggestions import (
+    NOTHING_LIKE_IT,
+    OPTION_MEANINGS,
+    VERB_MEANINGS,
+)
 from ingot_build_rules.tools.cli.shell.verbs import VERBS, read_verb
 
 

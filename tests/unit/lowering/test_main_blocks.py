@@ -6,7 +6,7 @@ from tests.harness.end_to_end_harness import make_model, node, tensor
 
 import ingot
 import ingot_runtime
-from ingot_compiler.host_program.main_blocks import ROOM_BYTES
+from ingot_compiler.host_program.main_blocks import BLOCK_SPACE_BYTES
 from ingot_runtime.executor.grow import Grow
 
 CHAIN_LENGTH = 5
@@ -40,10 +40,10 @@ def expected(x: np.ndarray) -> int:
     [
         (0, False),
         (1, False),
-        (ROOM_BYTES // ROW_BYTES // (2 * CHAIN_LENGTH), False),
-        (ROOM_BYTES // ROW_BYTES // 2, True),  # the first ones find room
-        (ROOM_BYTES // ROW_BYTES, True),
-        (ROOM_BYTES // ROW_BYTES + 1, True),
+        (BLOCK_SPACE_BYTES // ROW_BYTES // (2 * CHAIN_LENGTH), False),
+        (BLOCK_SPACE_BYTES // ROW_BYTES // 2, True),  # the first ones find space
+        (BLOCK_SPACE_BYTES // ROW_BYTES, True),
+        (BLOCK_SPACE_BYTES // ROW_BYTES + 1, True),
     ],
 )
 def test_small_blocks_need_no_callback(

@@ -1,5 +1,5 @@
-"""``ingot.compile`` and what it gives, as called from Python: arguments as people write them, errors
-in the words of arguments."""
+"""``ingot.compile`` and what it gives, as called from Python: arguments as people write them,
+errors in the words of arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import ingot
 import ingot_runtime
 from ingot_build_rules.making.options.export_rows import FIELDS_OF_OPTIONS
 from ingot_build_rules.making.options.option_rows import FIELDS
-from ingot_build_rules.tools.api import in_arguments
+from ingot_build_rules.tools.api import python_errors
 
 SOURCE = relu_chain().SerializeToString()
 WRONG: dict[str, tuple[dict[str, Any], str, str, str]] = {
@@ -187,7 +187,7 @@ def test_every_option_has_its_argument() -> None:
         for path in (ROOT / folder).rglob("*.py")
     ]
     named = {name for text in sources for name in re.findall(r'OptionRef\("([^"]+)"', text)}
-    written = set(in_arguments.WRITTEN)
+    written = set(python_errors.WRITTEN)
     assert named >= written
     assert named - written - FIELDS.keys() - FIELDS_OF_OPTIONS.keys() == OF_VERBS
     assert set(FIELDS.values()) <= set(inspect.signature(ingot.compile).parameters)

@@ -18,7 +18,7 @@ from tests.hostile.two_devices import two_device_contents
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_runtime.executor.lane import Lane, new_waiter
+from ingot_runtime.executor.execution_context import ExecutionContext, new_waiter
 from ingot_runtime.executor.session import Session
 
 HANG_SECONDS = 300
@@ -80,8 +80,8 @@ def gated(bundle: Path, **options: Any) -> tuple[Session, Gate]:
     return session, Gate(session)
 
 
-def lanes_of(session: Session) -> tuple[Lane, ...]:
-    return session._lanes  # pyright: ignore[reportPrivateUsage]
+def contexts_of(session: Session) -> tuple[ExecutionContext, ...]:
+    return session._contexts  # pyright: ignore[reportPrivateUsage]
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -93,7 +93,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def wait_for_line(session: Session, count: int) -> None:
     """Wait until that many callers wait."""
-    until(lambda: len(lanes_of(session)[0].waiters) == count)
+    until(lambda: len(contexts_of(session)[0].waiters) == count)
 
 
 def is_right(session: Session, timeout: float | None = None) -> bool:
@@ -125,7 +125,7 @@ def test_who_comes_later_waits_longer(bundle: Path, threads: ThreadPoolExecutor)
     gate.opened.set()
     assert [end_of(each) for each in calls] == ["True"] * 5
     assert gate.entered == idents
-    assert not lanes_of(session)[0].waiters
+    assert not contexts_of(session)[0].waiters
 
 
 def test_sessions_run_at_once(bundle: Path, threads: ThreadPoolExecutor) -> None:
@@ -139,7 +139,7 @@ def test_sessions_run_at_once(bundle: Path, threads: ThreadPoolExecutor) -> None
     wait_for_line(session, 1)
     gate.opened.set()
     assert [end_of(each) for each in calls] == ["True"] * 3
-    one, other = (lane.loaded for lane in lanes_of(session))
+    one, other = (context.loaded for context in contexts_of(session))
     assert one.weights is other.weights is not None
     assert one.image is other.image
     assert one.source is other.source
@@ -167,8 +167,8 @@ def test_more_callers_than_sessions(
         return count
 
     assert list(threads.map(calls, range(8))) == [60] * 8
-    for lane in lanes_of(session):
-        assert (lane.waiters, len(lane.free)) == ([], 1)
+    for context in contexts_of(session):
+        assert (context.waiters, len(context.free)) == ([], 1)
 
 
 @pytest.mark.parametrize("sessions", [1, 2])
@@ -263,7 +263,7 @@ def test_close_of_several_sessions(bundle: Path, threads: ThreadPoolExecutor) ->
         opener = threads.submit(open_behind, session, gate)
     opener.result(HANG_SECONDS)
     assert [end_of(each) for each in calls] == ["True"] * 2
-    assert all(lane.permit.is_closed for lane in lanes_of(session))
+    assert all(context.queue.is_closed for context in contexts_of(session))
 
 
 @pytest.mark.parametrize("sessions", [1, 2])
@@ -294,18 +294,18 @@ def test_a_call_inside_a_call(bundle: Path, sessions: int) -> None:
 
 
 def test_a_waiter_that_an_exception_has_ended(bundle: Path) -> None:
-    """A place in a line ends with its waiter, even where nobody took it out; so does the permit
+    """A place in a line ends with its waiter, even where nobody took it out; so does the turn
     that was put aside for it."""
     session = ingot_runtime.load(bundle)
-    (lane,) = lanes_of(session)
-    waiter = new_waiter(lanes_of(session))
-    lane.waiters.append(weakref.ref(waiter))
-    is_right(session)  # gives the permit to who waits
-    assert lane.free == {False: None}
+    (context,) = contexts_of(session)
+    waiter = new_waiter(contexts_of(session))
+    context.waiters.append(weakref.ref(waiter))
+    is_right(session)  # gives the turn to who waits
+    assert context.free == {False: None}
     del waiter
     gc.collect()
     assert is_right(session)
-    assert (lane.free, lane.waiters) == ({True: None}, [])
+    assert (context.free, context.waiters) == ({True: None}, [])
 
 
 def test_interrupt_while_waiting(bundle: Path) -> None:
@@ -327,7 +327,7 @@ except KeyboardInterrupt:
     opened.set()
     for thread in threads:
         thread.join()
-    print(len(session._lanes[0].waiters), session.run({"x": x})["y"].shape, flush=True)
+    print(len(session._contexts[0].waiters), session.run({"x": x})["y"].shape, flush=True)
 """
     code, out, err = run_interrupted(text, str(bundle), settle_seconds=0.1, limit_seconds=300)
     assert (code, out) == (0, "0 (4, 8)\n"), err
@@ -362,7 +362,7 @@ def test_fork_beside_callers(bundle: Path, threads: ThreadPoolExecutor) -> None:
         return good
 
     assert forked(child) == 0
-    assert len(lanes_of(session)[0].waiters) == 1
+    assert len(contexts_of(session)[0].waiters) == 1
     gate.opened.set()
     assert [end_of(each) for each in calls] == ["True"] * 3
 
@@ -404,7 +404,9 @@ def test_threads_of_all_sessions(bundle: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("ingot_runtime.load_bundle.usable_threads", four)
     for sessions, threads, each in ((1, 3, 3), (2, 2, 2), (2, 3, 2), (3, 4, 1), (9, 2, 1)):
         session = ingot_runtime.load(bundle, sessions=sessions, threads=threads)
-        assert [lane.loaded.pool.n_threads for lane in lanes_of(session)] == [each] * sessions
+        assert [context.loaded.pool.n_threads for context in contexts_of(session)] == [
+            each
+        ] * sessions
         session.close()
 
 

@@ -369,7 +369,7 @@ def test_nothing_keeps_a_device(
 def test_close(folder: Path, executor: str) -> None:
     """Closing a session closes its devices, and may be done again."""
     session = ingot_runtime.load(folder / "two", executor=executor)
-    attached = session._lane.attached  # pyright: ignore[reportPrivateUsage]
+    attached = session._context.attached  # pyright: ignore[reportPrivateUsage]
     assert isinstance(attached, Attached)
     session.close()
     session.close()

@@ -63,7 +63,7 @@ def test_memory_goes_with_the_last_reference(folder: Path, executor: str) -> Non
     try:
         session = ingot_runtime.load(folder / "dynamic.ingot", executor=executor)
         session.run({"x": rows(5000)})
-        block = session._lane._memory.workspaces[0]  # pyright: ignore[reportPrivateUsage]
+        block = session._context._memory.workspaces[0]  # pyright: ignore[reportPrivateUsage]
         assert isinstance(block, Block)
         workspace = weakref.ref(block.memory)
         del block

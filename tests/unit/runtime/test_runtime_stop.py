@@ -316,7 +316,7 @@ end()
     assert end_of(text, product) == (1, "", "")
 
 
-def test_lanes_end_before_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contexts_end_before_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was made first, and in whatever order a set has it."""
     told: list[str] = []
 
@@ -325,16 +325,16 @@ def test_lanes_end_before_watches(monkeypatch: pytest.MonkeyPatch) -> None:
             self.end = lambda: told.append(name)
 
     nobody: tuple[set[object], ...] = (set(), set(), set())
-    monkeypatch.setattr(ending, "_told", nobody)
+    monkeypatch.setattr(ending, "_registered", nobody)
     monkeypatch.setattr(ending, "_last_threads", [])
-    kinds = {"lane": ending.LANES, "watch": ending.WATCHES, "pool": ending.POOLS}
+    kinds = {"context": ending.CONTEXTS, "watch": ending.WATCHES, "pool": ending.POOLS}
     kept = [(Told(name), kind) for _ in range(50) for name, kind in reversed(kinds.items())]
     for who, kind in kept:
-        ending.tell(who, kind)
+        ending.register_ending(who, kind)
     ending._end()  # pyright: ignore[reportPrivateUsage]
     assert told == [name for name in kinds for _ in range(50)]
     late = Told("late")
-    ending.tell(late, ending.LANES)
+    ending.register_ending(late, ending.CONTEXTS)
     assert told[-1] == "late"
 
 
@@ -343,13 +343,13 @@ def test_a_call_that_takes_the_end_back_is_ended_again(loop: Path) -> None:
     """As one does that was not meant by whoever has ended it."""
     text = """
 session = ingot_runtime.load(sys.argv[1])
-lane = session._lane
-main = lane._main
+context = session._context
+main = context._main
 def again(call):
     code = main(call)
-    lane.watch._cancel.value = 0
+    context.watch._cancel.value = 0
     return code and main(call)
-lane._main = again
+context._main = again
 call = lambda: session.run(going)
 end()
 """
@@ -360,18 +360,18 @@ end()
 def test_a_session_that_is_made_at_the_end_is_told(loop: Path) -> None:
     """One of a daemon thread, while `atexit` calls what was registered before."""
     text = """
-from ingot_runtime.executor import lane
+from ingot_runtime.executor import execution_context
 from ingot_runtime.loader import ending
 atexit._clear()
 atexit.register(time.sleep, 0.5)
 atexit.register(ending._end)
-tell = lane.tell
+register = execution_context.register_ending
 def late(*arguments):
     while not ending._last_threads:
         time.sleep(0.001)
     time.sleep(0.1)
-    tell(*arguments)
-lane.tell = late
+    register(*arguments)
+execution_context.register_ending = late
 call = lambda: ingot_runtime.load(sys.argv[1]).run(going)
 end()
 """
@@ -388,7 +388,7 @@ def main(call):
     time.sleep(SECONDS)
     print("back", flush=True)
     return 0
-session._lane._main = main
+session._context._main = main
 call = lambda: session.run(short)
 threading.Thread(target=work, daemon=True).start()
 deaf.wait()

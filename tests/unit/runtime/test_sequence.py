@@ -165,7 +165,7 @@ def test_inputs_that_do_not_lie_together_are_copied(session: Session) -> None:
 
 
 def test_sessions_of_several_lanes_have_sequences(bundle: Path) -> None:
-    """Each sequence stays with its lane."""
+    """Each sequence stays with its context."""
     session = ingot_runtime.load(bundle, sessions=2)
     sequences = [session.sequence() for _ in range(3)]
     results = [sequence.run(step(2))["y"] for sequence in sequences]

@@ -1,5 +1,5 @@
-"""``session.swap_weights``: a running service goes on with other weights, without a stop; what cannot be
-swapped leaves the old ones."""
+"""``session.swap_weights``: a running service goes on with other weights, without a stop; what
+cannot be swapped leaves the old ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ingot_runtime.errors import (
     TimedOutError,
 )
 from ingot_runtime.executor import swap
-from ingot_runtime.executor.lane import Lane
+from ingot_runtime.executor.execution_context import ExecutionContext
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format.limits import MIB
 
@@ -224,8 +224,8 @@ def test_the_keys_of_the_load(paths: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(7))
 def test_a_fault_at_any_step(paths: list[Path], monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Whatever fails, in the middle of several sessions too, all of them go on with the old ones; the
-    next attempt is a new one."""
+    """Whatever fails, in the middle of several sessions too, all of them go on with the old ones;
+    the next attempt is a new one."""
     left = at
 
     def failing(function: object) -> object:
@@ -242,7 +242,7 @@ def test_a_fault_at_any_step(paths: list[Path], monkeypatch: pytest.MonkeyPatch,
         with monkeypatch.context() as patched:
             for name in ("open_bundle", "read_plan", "verified_weights"):
                 patched.setattr(swap, name, failing(getattr(swap, name)))
-            patched.setattr(Lane, "go_on_with", failing(Lane.go_on_with))
+            patched.setattr(ExecutionContext, "go_on_with", failing(ExecutionContext.go_on_with))
             expected = 0
             try:
                 session.swap_weights(paths[1])

@@ -68,7 +68,7 @@ class Build(Protocol):
         ...
 
     def keep(self, value: Value) -> Artifact[Value]:
-        """The same for a value of one of the classes of artifacts."""
+        """Store a value of one of the classes of artifacts that comes from outside of the build."""
         ...
 
     def run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:

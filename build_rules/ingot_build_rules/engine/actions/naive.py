@@ -84,16 +84,18 @@ class NaiveBuild:
         coroutine.close()
         raise RuntimeError("a coroutine waits for something that is no action")
 
-    async def _made(self, rule: Rule[Inputs, Output], inputs: Inputs, asked: int) -> Output:
-        return self._result(rule, inputs, asked)
+    async def _made(
+        self, rule: Rule[Inputs, Output], inputs: Inputs, requested_count: int
+    ) -> Output:
+        return self._result(rule, inputs, requested_count)
 
-    def _result(self, rule: Rule[Inputs, Output], inputs: Inputs, asked: int) -> Output:
+    def _result(self, rule: Rule[Inputs, Output], inputs: Inputs, requested_count: int) -> Output:
         key = self._keys.key(rule, inputs).digest
         count = self.counts[rule.name]
         if key not in self._results:
             self._results[key] = self._run(rule, inputs, count)
         if self._observer is not None:
-            self._observer(rule.name, count.ran, asked)
+            self._observer(rule.name, count.ran, requested_count)
         return cast("Output", self._results[key])
 
     def _run(self, rule: AnyRule, inputs: object, count: Count) -> object:

@@ -28,7 +28,7 @@ class RuleContext(Protocol):
         ...
 
     def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
-        """The same for bytes as they are."""
+        """Make a part of the result that is plain bytes an artifact of its own."""
         ...
 
     def load(self, where: str) -> Any:

@@ -77,6 +77,6 @@ class TraceProcess:
 
 def trace_text(entries: Sequence[Entry], summary: Mapping[str, Any]) -> str:
     """Return the text of a trace, the same for the same entries."""
-    told = {"version": VERSION, "clock": "CLOCK_MONOTONIC", **summary}
-    trace = {"traceEvents": entries, "displayTimeUnit": "ms", "otherData": told}
+    document = {"version": VERSION, "clock": "CLOCK_MONOTONIC", **summary}
+    trace = {"traceEvents": entries, "displayTimeUnit": "ms", "otherData": document}
     return json.dumps(trace, separators=(",", ":"), sort_keys=True) + "\n"

@@ -101,8 +101,8 @@ class LintExecutor(InlineExecutor):
 
 @functools.cache
 def _watches() -> list[_Watch]:
-    """Those who look on now. The one hook stays for the life of the process: Python takes none
-    away."""
+    """Return the list of observers that are active now. Python cannot remove an audit hook, so one
+    hook stays installed for the life of the process."""
     watches: list[_Watch] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

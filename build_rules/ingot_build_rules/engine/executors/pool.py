@@ -46,7 +46,7 @@ class Tokens(Protocol):
 
 
 class PoolExecutor:
-    """As many workers as it was told to have."""
+    """An executor with a fixed number of worker processes."""
 
     def __init__(
         self,

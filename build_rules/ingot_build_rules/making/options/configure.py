@@ -125,8 +125,8 @@ def _check_kinds(device: DeviceOption, machine: str, where: OptionRef) -> None:
     same = sorted({kind for kind in kinds if kinds.count(kind) > 1})
     _require_one_target(device, same, where)
     if same or len(processors) > 1:
-        told = " and ".join(dict.fromkeys(each.kind for each in processors)) or same[0]
-        why = f"{told} run the same code" if not same else f"{same[0]} is named twice"
+        listed = " and ".join(dict.fromkeys(each.kind for each in processors)) or same[0]
+        why = f"{listed} run the same code" if not same else f"{same[0]} is named twice"
         do = "name it once: a load may bind the device to any that runs its code"
         raise UserError(f"device {name!r} has code twice", where, why, do)
     other = [each.target for each in processors if each.target != machine]
@@ -205,6 +205,6 @@ def _beside_host(option: DeviceOption, host: Sequence[Target]) -> list[str]:
     for each in host:
         beyond = sorted(set(target.features) - set(each.features))
         if beyond and each.arch == target.arch:
-            told = f"device {option.name!r} needs {' '.join(beyond)}"
-            notes.append(f"{told}, which the variant {each} of the host does not need")
+            kinds = f"device {option.name!r} needs {' '.join(beyond)}"
+            notes.append(f"{kinds}, which the variant {each} of the host does not need")
     return notes

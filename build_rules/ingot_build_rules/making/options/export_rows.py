@@ -204,7 +204,7 @@ class ExportFields(NamedTuple):
 
 
 class ExportKeywords(TypedDict, total=False):
-    """Those of a project as arguments of ``Project.export``."""
+    """The settings of an export of a project, as arguments of ``Project.export``."""
 
     shared: bool
     model_name: str

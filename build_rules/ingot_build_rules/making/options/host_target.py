@@ -33,9 +33,9 @@ def resolve_target(given: GivenTarget) -> Target:
         try:
             return parse_target(text)
         except UserError as error:
-            from ingot_build_rules.making.options.meant_target import meant_target
+            from ingot_build_rules.making.options.suggest_target import suggest_target
 
-            raise meant_target(text, error) from None
+            raise suggest_target(text, error) from None
     from ingot_compiler.targets.host_target import host_target
 
     return host_target()

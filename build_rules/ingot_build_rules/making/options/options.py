@@ -38,7 +38,7 @@ from ingot_compiler.ir.sizes.given_shape import shape_text
 from ingot_compiler.ir.suggest import suggest
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
-from ingot_runtime.format.device_text import meant
+from ingot_runtime.format.device_text import suggest_name
 from ingot_runtime.option_ref import OptionRef
 
 ALL_PLANNERS = ("best", *PLANNERS)
@@ -158,7 +158,7 @@ def _strict(
     devices: Mapping[str, str] | None,
     named_targets: Mapping[str, GivenTarget] | None,
 ) -> Configuration:
-    """The same for targets whose code is strict."""
+    """Return the configuration for targets whose code is strict."""
     targets = strict_targets(configuration.host_targets)
     strict = configure(targets, devices, named_targets)
     check_devices(device_options(strict), targets)
@@ -184,7 +184,7 @@ def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
         what, where = f"unknown device {device!r}", OptionRef("place", f"{glob}={device}")
         why = f"declared devices are {', '.join(declared)}"
         declare = message("declare it with ", OptionRef("device", f"{device}=KIND"))
-        raise UserError(what, where, why, meant(device, (AUTO, *declared)) or declare)
+        raise UserError(what, where, why, suggest_name(device, (AUTO, *declared)) or declare)
 
 
 def _profiles(shapes: Shapes | Sequence[Pairs] | None, *, required: bool) -> tuple[Pairs, ...]:

@@ -57,13 +57,13 @@ def _request(
     bundle: BundleSpec, model: ModelSpec, texts: Mapping[str, str], path: str
 ) -> CompileRequest:
     given = bundle.options
-    asked = given._replace(
+    resolved = given._replace(
         targets=[texts.get(name, name) for name in map(str, given.targets)],
         shapes=model.shapes if given.shapes is None else given.shapes,
         other_shapes=given.other_shapes or model.other_shapes,
     )
     try:
-        options = read_options(asked, posixpath.dirname(path), texts)
+        options = read_options(resolved, posixpath.dirname(path), texts)
     except (BuildError, UnsupportedError, UserError, PluginError) as error:
         file = f"{path}:{bundle.line}" if bundle.line else path
         where = f"{file}, [bundle.{bundle.name}]"

@@ -36,13 +36,13 @@ def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
     bundles = {spec.name for spec in project.bundles}
     tests = {spec.name for spec in project.tests}
     outputs = {posixpath.normpath(spec.output): (spec.name,) for spec in project.bundles}
-    asked = words or project.default_targets
-    if not asked:
+    targets = words or project.default_targets
+    if not targets:
         return Selection(tuple(sorted(bundles)), tuple(sorted(tests)))
     chosen, chosen_tests = set[str](), set[str]()
     where = "command line" if words else "[project] default-targets"
     findings = Findings(where, lambda _: Place(0, where))
-    for word in asked:
+    for word in targets:
         named = _called(word, "bundle", bundles, outputs.get(posixpath.normpath(word), ()))
         named_tests = set[str]() if named else _called(word, "test", tests)
         if not named and not named_tests:

@@ -46,12 +46,12 @@ def _read_keys(
     findings: Findings, path: Path, given: Mapping[str, object], table: Table
 ) -> dict[str, Any]:
     unknown = [name for name in given if table.key(name) is None]
-    meant = {_report_unknown(findings, (*path, name), table) for name in unknown}
+    suggested = {_report_unknown(findings, (*path, name), table) for name in unknown}
     values: dict[str, Any] = {}
     for key in table.keys:
         if key.name in given:
             _read_value(findings, (*path, key.name), given[key.name], key, values)
-        elif key.required and key.name not in meant:
+        elif key.required and key.name not in suggested:
             what, why = f"{header(path)} lacks {key.name!r}", f"expected {key.name} = ..."
             do = f"add for example: {key.name} = {key.example}"
             findings.add(path, what, f"{why}, got no such key", do)

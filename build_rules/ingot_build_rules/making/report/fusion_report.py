@@ -116,8 +116,8 @@ def _typical_size(size_bytes: Dim) -> int:
     return max(0, typical(size_bytes))
 
 
-def _typical_bytes(kind: TensorType) -> int:
-    return _typical_size(kind.size_bytes)
+def _typical_bytes(tensor_type: TensorType) -> int:
+    return _typical_size(tensor_type.size_bytes)
 
 
 def _computes(group: Group) -> bool:

@@ -81,7 +81,7 @@ class _Counts:
 
 
 def describe_values(
-    placed: PlacedGraph, names: Names, told: Names, globs: Globs
+    placed: PlacedGraph, names: Names, shown: Names, globs: Globs
 ) -> list[dict[str, object]]:
     """Return a row for each value of the graph, in its order: what it is, its device, the reason.
 
@@ -89,13 +89,13 @@ def describe_values(
     copy is a copy of. ``from``: the
     row that the reason leads to. ``asked``: the device that does not run it. ``globs``: the numbers
     of those that match its node, from 1, the one that counts last. ``picoseconds``: what ``auto``
-    compared. ``told``: the names that the bundle tells, which may be numbers. The nodes inside of
+    compared. ``shown``: the names that the bundle tells, which may be numbers. The nodes inside of
     control flow are the last rows.
     """
     makers = placed.graph.makers()
     outside = [
         {
-            **_what(placed, value, makers.get(value), names, told, globs),
+            **_what(placed, value, makers.get(value), names, shown, globs),
             "device": placed.devices[placed.device_of[value]].name,
             **_reason(placed, placed.reasons[value]),
         }
@@ -106,7 +106,7 @@ def describe_values(
     return [
         *outside,
         *(
-            _row_inside(placed, node, reason, (names, told), globs)
+            _row_inside(placed, node, reason, (names, shown), globs)
             for node, reason in inside
             if is_control(node) or not control.issuperset(node.source)
         ),
@@ -124,10 +124,10 @@ def _row_inside(
     placed: PlacedGraph, node: Node, reason: PlaceReason, names: tuple[Names, Names], globs: Globs
 ) -> dict[str, object]:
     """The row of a node inside of control flow."""
-    _, told = names
+    _, shown = names
     return {
         "op": node.op,
-        "nodes": [list(told.nodes[ordinal]) for ordinal in node.source],
+        "nodes": [list(shown.nodes[ordinal]) for ordinal in node.source],
         **_globs_of(node, reason, names, globs),
         "device": node.mark or HOST,
         **_reason(placed, reason),
@@ -136,33 +136,33 @@ def _row_inside(
 
 def fallen_back(placed: PlacedGraph, names: Names) -> list[str]:
     """Say of each node that its device has no code for that the host runs it."""
-    asked = [
+    nodes = [
         (node, placed.reasons[result]) for node in placed.graph.nodes for result in node.results
     ]
-    asked += zip(placed_inside(placed.graph), placed.inside, strict=True)
+    nodes += zip(placed_inside(placed.graph), placed.inside, strict=True)
     found: dict[str, None] = {}
-    for node, reason in asked:
+    for node, reason in nodes:
         if reason.kind == "fallback" and node.source:
             name, op = names.nodes[node.source[-1]]
-            told = f"device {reason.device} has no code for it"
-            found[f"node {name!r} ({op}) runs on the host: {told}"] = None
+            shown = f"device {reason.device} has no code for it"
+            found[f"node {name!r} ({op}) runs on the host: {shown}"] = None
     return list(found)
 
 
 def _what(
-    placed: PlacedGraph, value: int, node: Node | None, names: Names, told: Names, globs: Globs
+    placed: PlacedGraph, value: int, node: Node | None, names: Names, shown: Names, globs: Globs
 ) -> dict[str, object]:
     if node is None:
-        return {"op": "", "nodes": [], "name": told.inputs[placed.graph.inputs.index(value)]}
+        return {"op": "", "nodes": [], "name": shown.inputs[placed.graph.inputs.index(value)]}
     row: dict[str, object] = {
         "op": node.op,
-        "nodes": [list(told.nodes[ordinal]) for ordinal in node.source],
+        "nodes": [list(shown.nodes[ordinal]) for ordinal in node.source],
     }
     if node.op == "constant":
-        row["name"] = told.weights[int(node.text("weight"))]
+        row["name"] = shown.weights[int(node.text("weight"))]
     if node.op == "copy":
         row["of"] = node.operands[0]
-    return {**row, **_globs_of(node, placed.reasons[value], (names, told), globs)}
+    return {**row, **_globs_of(node, placed.reasons[value], (names, shown), globs)}
 
 
 def _globs_of(
@@ -170,13 +170,13 @@ def _globs_of(
 ) -> Mapping[str, object]:
     """The globs that match a node, where one of them is why it is there, or what the planner of a
     program said; ``both_names``: the model's, and those that the bundle tells."""
-    names, told = both_names
+    names, shown = both_names
     if not node.source or reason.kind not in ("marked", "auto", "fallback"):
         return {}
     numbers = matching_globs(names.nodes[node.source[-1]][0], globs)
     if numbers:
         return {"globs": [number + 1 for number in numbers]}
-    steps = told.plans[node.source[-1]] if told.plans else ()
+    steps = shown.plans[node.source[-1]] if shown.plans else ()
     return {"plan": list(steps)} if steps else {}
 
 

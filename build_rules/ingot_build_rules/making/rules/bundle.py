@@ -116,7 +116,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
     weights."""
     from ingot_artifacts.bundle.contents import BundleContents
 
-    names = _told_names(inputs)
+    names = _shown_names(inputs)
     return BundleContents(
         model=names.model,
         inputs=tuple(map(_tensor, inputs.interface.inputs)),
@@ -134,7 +134,7 @@ def _contents(inputs: BundleInputs) -> BundleContents:
     )
 
 
-def _told_names(inputs: BundleInputs) -> Names:
+def _shown_names(inputs: BundleInputs) -> Names:
     """The names that the bundle tells: stripped, a node's is its number in the model."""
     names = inputs.names.value()
     if not inputs.options.choices.strip:
@@ -239,7 +239,7 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
 
 
 def _alternative_stages(inputs: BundleInputs) -> dict[str, object]:
-    """The same of alternatives, where there are any."""
+    """Digest of each stage of the alternatives, where there are any."""
     if not inputs.alternatives:
         return {}
     libraries = [alternative.library for alternative in inputs.alternatives]
@@ -295,7 +295,7 @@ def _versions(inputs: BundleInputs, names: Names) -> dict[str, object]:
     return {"versions": found}
 
 
-def _placement(inputs: BundleInputs, told: Names) -> dict[str, object]:
+def _placement(inputs: BundleInputs, shown_names: Names) -> dict[str, object]:
     """Where every value of each version lives and why, the general version first; nothing where
     there is the host alone."""
     from ingot_build_rules.making.report.placement_report import describe_devices, describe_values
@@ -307,7 +307,7 @@ def _placement(inputs: BundleInputs, told: Names) -> dict[str, object]:
         "placement": [
             {
                 **describe_devices(placed.value(), profile, names),
-                "values": describe_values(placed.value(), names, told, globs),
+                "values": describe_values(placed.value(), names, shown_names, globs),
                 "outputs": list(placed.value().graph.outputs),
             }
             for profile, placed in zip(

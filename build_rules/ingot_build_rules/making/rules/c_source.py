@@ -69,7 +69,7 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
     programs = tuple(program.value() for program in inputs.programs)
     plan, offsets = inputs.plan.value(), inputs.constant_offsets
     program, messages = build_program(fused, programs, inputs.kernel_indices, plan, offsets)
-    ranks = [len(kind.shape) for kind in fused.outputs]
+    ranks = [len(tensor_type.shape) for tensor_type in fused.outputs]
     try:
         line = straight_line(program, messages, inputs.shapes, ranks)
     except UserError as error:
@@ -81,8 +81,8 @@ def _compute(context: RuleContext, inputs: CSourceInputs) -> CSource:
         for symbol, kernel in zip(inputs.symbols, inputs.kernels, strict=True)
     )
     called, given, made = inputs.identifiers
-    told = tuple(text_in_names(text, names) for text in messages)
-    text = model_text(ModelText(called[0], given, made, kernels, line, told))
+    texts = tuple(text_in_names(text, names) for text in messages)
+    text = model_text(ModelText(called[0], given, made, kernels, line, texts))
     return CSource(
         context.keep_bytes(text.encode("ascii")),
         line.shapes,

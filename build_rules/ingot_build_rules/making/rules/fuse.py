@@ -92,8 +92,8 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
     if inputs.profiles and inputs.other_shapes == REFUSE:
         fused = refuse_others(fused, inputs.profiles)
     for profile, placed in zip(inputs.profiles, inputs.specialisations, strict=True):
-        special = lowering.fuse(placed.value(), devices, *wishes)
-        fused = append_specialisation(fused, special, profile)
+        specialised = lowering.fuse(placed.value(), devices, *wishes)
+        fused = append_specialisation(fused, specialised, profile)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -148,7 +148,7 @@ def _size_bytes(buffer: BufferSpec) -> int:
 
 def _work_bytes(expression: Graph) -> int:
     """Return the bytes of the largest value of an expression."""
-    return max(int(evaluate(kind.size_bytes, {})) for kind in expression.types)
+    return max(int(evaluate(tensor_type.size_bytes, {})) for tensor_type in expression.types)
 
 
 def _leaves(expression: Graph) -> tuple[str, ...]:

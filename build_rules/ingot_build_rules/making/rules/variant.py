@@ -52,8 +52,8 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The same kernels for another kind or target; ``stands_for``: the number of a library;
-    ``ids``: (device, which one of its kind)."""
+    """The kernels of a library, compiled for another kind of device or target; ``stands_for``: the
+    number of that library; ``ids``: (device, which one of its kind)."""
 
     library: Library
     stands_for: int

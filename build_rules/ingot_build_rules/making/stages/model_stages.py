@@ -25,7 +25,7 @@ from ingot_build_rules.making.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.making.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.making.rules.rewrite import REWRITE, RewriteInputs
 from ingot_build_rules.making.stages.model_source import ModelSource
-from ingot_build_rules.making.stages.placed_by import with_its_glob
+from ingot_build_rules.making.stages.placing_option import with_placing_option
 from ingot_build_rules.making.stages.plugin_table import OF_PLUGINS, PluginTable
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
@@ -78,7 +78,8 @@ class ModelStages:
         return await self.build.value((await self.imported()).names)
 
     async def full_names(self) -> Artifact[Names]:
-        """The same, where each tensor that an output is made of has a name."""
+        """The names of the model's tensors, where each tensor that an output is made of has a
+        name."""
         names, forms = (await self.imported()).names, (await self.typed()).forms
         if not forms:
             return names
@@ -170,7 +171,7 @@ class ModelStages:
             inputs = list(map(self._place_inputs, optimized))
             return await self._claimed(await self.need_all(PLACE, inputs, labels), labels)
         except UnsupportedError as error:
-            raise with_its_glob(error, await self.names(), self.options.place) from error
+            raise with_placing_option(error, await self.names(), self.options.place) from error
 
     def _place_inputs(self, optimized: Artifact[OptimizedGraph]) -> PlaceInputs:
         devices, options = self.devices, self.options

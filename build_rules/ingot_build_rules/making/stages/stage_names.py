@@ -43,8 +43,8 @@ def names_of(graph: Graph, given: StageWeights, path: str) -> Names:
     names = _read_names(given.names)
     if names is None or not _fit(names, counts):
         found = _counts_of_names(names) if names else (0, 0, 0, 0)
-        told = f"{_listed(counts)} of them, got {_listed(found)}"
-        why = f"expected inputs, outputs, nodes, weights: {told}"
+        counted = f"{_listed(counts)} of them, got {_listed(found)}"
+        why = f"expected inputs, outputs, nodes, weights: {counted}"
         do = "take the file that was written with this text"
         raise UserError("names of another graph", path, why, do)
     return names

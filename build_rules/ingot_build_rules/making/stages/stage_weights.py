@@ -71,16 +71,18 @@ def _constant_types(graph: Graph) -> dict[str, TensorType]:
     }
 
 
-def _array(content: memoryview, kind: TensorType | None) -> np.ndarray[Any, Any]:
+def _array(content: memoryview, tensor_type: TensorType | None) -> np.ndarray[Any, Any]:
     """The array of a constant; plain bytes where no constant says its type."""
     import numpy as np
 
     from ingot_compiler.ir.rules.reference_rules import STORAGE_DTYPES
 
     array: np.ndarray[Any, Any] = np.frombuffer(content, np.uint8)
-    if kind is None:
+    if tensor_type is None:
         return array
-    return array.view(STORAGE_DTYPES[kind.dtype]).reshape([int(str(size)) for size in kind.shape])
+    return array.view(STORAGE_DTYPES[tensor_type.dtype]).reshape(
+        [int(str(size)) for size in tensor_type.shape]
+    )
 
 
 def read_weights(path: str) -> StageWeights:

@@ -73,12 +73,12 @@ def make_interface(
 ) -> Interface:
     """Join types with names. Sizes that are different expressions have different texts, whatever
     the user calls his dimensions."""
-    shapes = [kind.shape for kind in (*inputs, *outputs)]
+    shapes = [tensor_type.shape for tensor_type in (*inputs, *outputs)]
     texts = _texts([dim for shape in shapes for dim in shape], dict(names.symbols))
 
-    def named(name: str, kind: TensorType) -> NamedTensor:
-        shape = tuple(dim if isinstance(dim, int) else texts[dim] for dim in kind.shape)
-        return NamedTensor(name, kind.dtype, shape)
+    def named(name: str, tensor_type: TensorType) -> NamedTensor:
+        shape = tuple(dim if isinstance(dim, int) else texts[dim] for dim in tensor_type.shape)
+        return NamedTensor(name, tensor_type.dtype, shape)
 
     return Interface(
         tuple(map(named, names.inputs, inputs)),

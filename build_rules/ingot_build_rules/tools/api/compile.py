@@ -14,8 +14,8 @@ from ingot_build_rules.making.stages.open_build import BuildSettings
 from ingot_build_rules.tools.api.arguments import read_check, read_count, read_given
 from ingot_build_rules.tools.api.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.tools.api.given_model import given_model
-from ingot_build_rules.tools.api.in_arguments import errors_in_arguments
 from ingot_build_rules.tools.api.option_arguments import names_options
+from ingot_build_rules.tools.api.python_errors import raise_python_errors
 from ingot_build_rules.tools.workspace.cache_folder import (
     cache_folder,
     cache_max_bytes,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @names_options
-@errors_in_arguments()
+@raise_python_errors()
 def compile(  # noqa: A001
     model: AnyModel,
     example_inputs: object = None,
@@ -56,10 +56,10 @@ def compile(  # noqa: A001
 
     Raises:
         UserError, ModelError, PluginError, UnsupportedError, LimitError; VerificationError of ``check``."""
-    asked, processes = read_options(read_given(options)), read_count("workers", workers, 1)
-    settings = _settings(processes, cache, asked.plugins, shared=cache_shared)
+    requested, processes = read_options(read_given(options)), read_count("workers", workers, 1)
+    settings = _settings(processes, cache, requested.plugins, shared=cache_shared)
     given = given_model(model, example_inputs, dynamic_shapes, graph)
-    return compile_bundle(given, asked, settings, read_check(check), _limit(max_bytes))
+    return compile_bundle(given, requested, settings, read_check(check), _limit(max_bytes))
 
 
 def _limit(max_bytes: int | None) -> int | None:

@@ -22,7 +22,7 @@ from ingot_build_rules.making.stages.open_build import BuildSettings, open_build
 from ingot_build_rules.making.stages.output_file import check_output
 from ingot_build_rules.making.stages.start_compilation import start_compilation
 from ingot_build_rules.tools.api.bundle_facts import BundleFacts, facts_of
-from ingot_build_rules.tools.api.in_arguments import errors_in_arguments
+from ingot_build_rules.tools.api.python_errors import raise_python_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +88,7 @@ class Bundle:
         from ingot_build_rules.tools.text.stage_text import check_stage, stage_text
 
         check_stage(stage)
-        with errors_in_arguments(), open_build(self._settings) as build:
+        with raise_python_errors(), open_build(self._settings) as build:
             return stage_text(start_compilation(build, self._model.model, self._options), stage)
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.tools.api.in_arguments import errors_in_arguments, in_arguments
+from ingot_build_rules.tools.api.python_errors import python_error, raise_python_errors
 from ingot_build_rules.tools.workspace.declared_project import DeclaredProject, PathText
 from ingot_runtime.ingot_error import IngotError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Project(DeclaredProject):
     """A declared project that can be built."""
 
-    @errors_in_arguments()
+    @raise_python_errors()
     def build(
         self,
         words: Sequence[str] = (),
@@ -79,15 +79,15 @@ class Project(DeclaredProject):
             cache_max_bytes=project_cache_max_bytes(loaded, folder, None),
         )
         report = run_build(loaded, request)
-        errors = _told_errors(report)
+        errors = _with_python_errors(report)
         if errors and not keep_going:
             raise errors[0]
         return report
 
 
-def _told_errors(report: Report) -> list[BaseException]:
+def _with_python_errors(report: Report) -> list[BaseException]:
     """The errors of what failed; those of all results speak of arguments from now on."""
     for item in report.results:
         if isinstance(item.error, IngotError):
-            item.error = in_arguments(item.error)
+            item.error = python_error(item.error)
     return [item.error for item in report.results if item.status == "failed" and item.error]

@@ -92,8 +92,8 @@ def _keep(values: Values, leaf: object) -> None:
 
 
 def _differs(rule: AnyRule, settings: PluginSettings | tuple[PluginSettings, ...]) -> PluginError:
-    told = settings if isinstance(settings, tuple) else (settings,)
-    names = " and ".join(dict.fromkeys(each.plugin for each in told))
+    plugins = settings if isinstance(settings, tuple) else (settings,)
+    names = " and ".join(dict.fromkeys(each.plugin for each in plugins))
     return PluginError(
         f"another result the second time in plug-in {names}",
         f"plug-in {names}, rule {rule.name}",

@@ -46,7 +46,7 @@ class CheckFinding:
         )
 
     def plain(self) -> dict[str, object]:
-        """As plain values, for JSON."""
+        """The finding as plain values, for JSON."""
         launch = {"kernel": self.kernel, "launch": self.launch} if self.kernel else {}
         return {**asdict(self), "kernel": None, "launch": None, **launch}
 
@@ -87,7 +87,7 @@ class CheckReport:
             raise self.error()
 
     def plain(self) -> dict[str, object]:
-        """As plain values, for JSON."""
+        """The report as plain values, for JSON."""
         found: dict[str, object] = {
             "passed": not self.differences,
             "launch_count": self.launches,

@@ -52,7 +52,10 @@ def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
         verify_loops(build.programs[launch.program], counts)
     verify_memory(build.plan, expanded)
     variant = build.variant
-    ranks = [tuple(len(kind.shape) for kind in kinds) for kinds in (fused.inputs, fused.outputs)]
+    ranks = [
+        tuple(len(tensor_type.shape) for tensor_type in types)
+        for types in (fused.inputs, fused.outputs)
+    ]
     kernels = (len(variant.kernels), *compiled.kernel_counts)
     verify_program(
         parse_program(variant.main.listing.value()), ProgramContext(ranks[0], ranks[1], kernels)

@@ -32,21 +32,25 @@ def generated_inputs(graph: Graph, call: int = 0) -> Iterator[tuple[dict[str, in
 
     Sizes that leave nothing to compute (a tensor of the graph would have no elements) are left out.
     """
-    kinds = [graph.types[value] for value in graph.inputs]
-    for sizes in _sizes(kinds):
-        if all(_is_positive(dim, sizes) for kind in graph.types for dim in kind.shape):
+    types = [graph.types[value] for value in graph.inputs]
+    for sizes in _sizes(types):
+        if all(
+            _is_positive(dim, sizes) for tensor_type in graph.types for dim in tensor_type.shape
+        ):
             yield (
                 sizes,
                 [
-                    _generated(number, kind, sizes)
-                    for number, kind in enumerate(kinds, call * len(kinds))
+                    _generated(number, tensor_type, sizes)
+                    for number, tensor_type in enumerate(types, call * len(types))
                 ],
             )
 
 
-def _sizes(kinds: list[TensorType]) -> Iterator[dict[str, int]]:
+def _sizes(types: list[TensorType]) -> Iterator[dict[str, int]]:
     names = tuple(
-        dict.fromkeys(name for kind in kinds for dim in kind.shape for name in symbols_of(dim))
+        dict.fromkeys(
+            name for tensor_type in types for dim in tensor_type.shape for name in symbols_of(dim)
+        )
     )
     if not names:
         yield {}
@@ -63,15 +67,15 @@ def _is_positive(dim: Dim, sizes: Mapping[str, int]) -> bool:
         return True
 
 
-def _generated(number: int, kind: TensorType, sizes: Mapping[str, int]) -> Array:
-    shape = [evaluate(dim, sizes) for dim in kind.shape]
+def _generated(number: int, tensor_type: TensorType, sizes: Mapping[str, int]) -> Array:
+    shape = [evaluate(dim, sizes) for dim in tensor_type.shape]
     bits = splitmix(number, int(np.prod(shape, dtype=np.int64))).reshape(shape)
-    if kind.dtype not in FLOATS:
-        return np.asarray((bits >> np.uint64(63)).astype(STORAGE_DTYPES[kind.dtype]))
+    if tensor_type.dtype not in FLOATS:
+        return np.asarray((bits >> np.uint64(63)).astype(STORAGE_DTYPES[tensor_type.dtype]))
     numbers = (bits >> np.uint64(40)).astype(np.float64) / 2.0**23 - 1.0
-    if kind.dtype == "bf16":
+    if tensor_type.dtype == "bf16":
         return f32_to_bf16(numbers.astype(np.float32))
-    return np.asarray(numbers.astype(STORAGE_DTYPES[kind.dtype]))
+    return np.asarray(numbers.astype(STORAGE_DTYPES[tensor_type.dtype]))
 
 
 def splitmix(number: int, count: int) -> npt.NDArray[np.uint64]:

@@ -157,8 +157,8 @@ class LaunchRecorder:
         offset = result.view.offset
         for size, stride in zip(before, result.view.strides, strict=True):
             offset = offset - dim_mul(size, stride)
-        view, kind = View(result.view.strides, offset), TensorType(result.type.dtype, shape)
-        found = self._tensor(content, replace(result, type=kind, view=view))
+        view, tensor_type = View(result.view.strides, offset), TensorType(result.type.dtype, shape)
+        found = self._tensor(content, replace(result, type=tensor_type, view=view))
         starts = [evaluate(size, self._symbols) for size in before]
         sizes = [evaluate(size, self._symbols) for size in result.type.shape]
         expected = np.full_like(found, node.integer("value"))

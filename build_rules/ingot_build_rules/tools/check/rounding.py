@@ -50,7 +50,9 @@ def exact_values(graph: Graph, *, joined: bool = False) -> frozenset[int]:
 def _is_exact(graph: Graph, node: Node, *, joined: bool) -> bool:
     """Whether the op adds no rounding that another kernel makes otherwise."""
     if node.regions:
-        return not any(kind.dtype in FLOATS for region in node.regions for kind in region.types)
+        return not any(
+            tensor_type.dtype in FLOATS for region in node.regions for tensor_type in region.types
+        )
     named = (*node.operands, *node.results)
     if not any(graph.types[value].dtype in FLOATS for value in named):
         return True
@@ -88,23 +90,23 @@ class Errors:
             for value, array in zip(node.results, results, strict=True)
         )
 
-    def _moved(self, node: Node, kind: TensorType, array: Array) -> Array:
-        if kind.dtype not in FLOATS or array.size == 0:
+    def _moved(self, node: Node, tensor_type: TensorType, array: Array) -> Array:
+        if tensor_type.dtype not in FLOATS or array.size == 0:
             return array
-        numbers = numbers_of(array, kind.dtype)
+        numbers = numbers_of(array, tensor_type.dtype)
         size = np.abs(numbers)
         if _is_exact(self.graph, node, joined=False):
-            error = size * (ERRORS[kind.dtype] / 16)
+            error = size * (ERRORS[tensor_type.dtype] / 16)
         else:
             is_rough = self.rounded and node.op in _PRODUCTS
             largest = np.max(size, where=np.isfinite(numbers), initial=0.0, keepdims=True)
-            error = largest * ERRORS["bf16" if is_rough else kind.dtype]
+            error = largest * ERRORS["bf16" if is_rough else tensor_type.dtype]
         bits = splitmix(node.results[0], array.size).reshape(array.shape) >> np.uint64(63)
         with np.errstate(invalid="ignore"):
             moved = numbers + np.where(bits, self.direction, -self.direction) * error
         # None of another sign: roots and logarithms are asked of what is never below 0.
         moved = np.where(np.signbit(moved) == np.signbit(numbers), moved, 0.0)
-        return array_of(np.where(np.isfinite(numbers), moved, numbers), kind.dtype)
+        return array_of(np.where(np.isfinite(numbers), moved, numbers), tensor_type.dtype)
 
 
 def moved_outputs(

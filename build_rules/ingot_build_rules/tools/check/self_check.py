@@ -184,16 +184,18 @@ def _finding(
     moved: Sequence[Array],
 ) -> CheckFinding:
     group = build.launches[item.launch].group
-    kind = next(result.type for result in group.results if result.value == item.value)
+    tensor_type = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
     types = dict(group.types)
     through = "bf16" if group.kind in ROUNDED_KINDS else narrowest(group.nodes, types)
-    limits = launch_limits(kind.dtype, jumps=may_jump(group.nodes, types), through=through)
+    limits = launch_limits(tensor_type.dtype, jumps=may_jump(group.nodes, types), through=through)
     same = [other for other in moved if other.shape == expected.shape]
-    found = deviation(item.content, expected, kind.dtype, limits, same)
+    found = deviation(item.content, expected, tensor_type.dtype, limits, same)
     what = f"the kernel of {called}" if called else "a kernel"
-    return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
+    return CheckFinding(
+        what, build.target, str(tensor_type), found, nodes, item.kernel, item.launch
+    )
 
 
 def _compare_native(

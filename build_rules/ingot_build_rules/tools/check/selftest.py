@@ -64,7 +64,7 @@ class Proved:
         return f"proved by {calls}: {', '.join(self.targets)}, error {self.error:.1e}{left_out}"
 
     def plain(self) -> dict[str, object]:
-        """As plain values, for JSON."""
+        """The result as plain values, for JSON."""
         names = {"targets": list(self.targets), "targets_left_out": list(self.left_out)}
         return {"call_count": self.call_count, **names, "error": self.error}
 

@@ -71,7 +71,7 @@ def _decode_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[st
         )
     return {
         "bundle": arguments.bundle,
-        "compiled": given.told or None,
+        "compiled": given.how_made or None,
         "digest": session.digest,
         "target": session.loaded.variant.target,
         "threads": arguments.threads,
@@ -112,7 +112,7 @@ def _report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str, Any]
     launches = kernel_times(session, given.path, threads, feed)
     return {
         "bundle": arguments.bundle,
-        "compiled": given.told or None,
+        "compiled": given.how_made or None,
         "digest": session.digest,
         "size_bytes": os.path.getsize(given.path),
         "target": session.loaded.variant.target,
@@ -256,13 +256,13 @@ def _spread(found: dict[str, Any]) -> str:
 
 
 def _memory_line(memory: dict[str, int | None], file_bytes: int) -> str:
-    def told(name: str) -> str:
+    def shown(name: str) -> str:
         size = memory[f"{name}_bytes"]
         return "unknown" if size is None else console.format_bytes(size)
 
     return (
-        f"memory  {told('load')} resident after the load, at most {told('peak_beyond_load')} more "
-        f"in calls; workspace {told('workspace')}, scratch {told('scratch')}; "
+        f"memory  {shown('load')} resident after the load, at most {shown('peak_beyond_load')} more "
+        f"in calls; workspace {shown('workspace')}, scratch {shown('scratch')}; "
         f"file {console.format_bytes(file_bytes)}"
     )
 

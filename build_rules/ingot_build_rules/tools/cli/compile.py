@@ -115,26 +115,26 @@ def _compile(
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
-        told: list[str] = []
+        warnings: list[str] = []
         show = stack.enter_context(build_observer({}, quiet=quiet))
-        settings = _settings(arguments, _without_failures(show, told), options.plugins)
+        settings = _settings(arguments, _without_failures(show, warnings), options.plugins)
         build = stack.enter_context(open_build(settings))
         outcome = _outcome(_started(build, arguments, options), arguments, output)
         if arguments.depfile is not None:
             sources = build.run(outcome.compiled.compilation.source_paths())
             files = (*sources, *map(os.path.abspath, files_of(_given(arguments))))
             write_text(arguments.depfile, depfile_text(str(output), files))
-    return replace(outcome, warnings=tuple(told)), time.perf_counter() - started
+    return replace(outcome, warnings=tuple(warnings)), time.perf_counter() - started
 
 
-def _without_failures(show: Observer, told: list[str]) -> Observer:
+def _without_failures(show: Observer, warnings: list[str]) -> Observer:
     """Show all but failures: the one there can be is told as the command's error. Warnings are put
     into ``told`` as well."""
     from ingot_build_rules.engine.events.events import ActionFinished, Message
 
     def observe(event: Event) -> None:
         if isinstance(event, Message) and event.level == "warning":
-            told.append(event.text)
+            warnings.append(event.text)
         if not (isinstance(event, ActionFinished) and event.status == "failed"):
             show(event)
 

@@ -75,9 +75,9 @@ def _check_place(folder: str, path: str, *, replaces: bool) -> None:
 
 
 def _no_models(folder: str, found: FoundModels) -> UserError:
-    told = [f"{name} ({reason})" for name, reason in found.left_out[:_TOLD_MAX]]
+    listed = [f"{name} ({reason})" for name, reason in found.left_out[:_TOLD_MAX]]
     more = ["..."] if len(found.left_out) > _TOLD_MAX else []
-    left = f"; left out: {'; '.join([*told, *more])}" if told else ""
+    left = f"; left out: {'; '.join([*listed, *more])}" if listed else ""
     why = f"expected .onnx files in this folder or below it, got none{left}"
     do = "export a model to ONNX, or name another folder: ingot init FOLDER"
     return UserError("no models found", folder, why, do)

@@ -47,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             console.print_listing(text)
     elif arguments.json:
-        told = {name: value for name, value in debug.items() if name != "programs"}
-        console.print_json({**described, "debug": told})
+        shown = {name: value for name, value in debug.items() if name != "programs"}
+        console.print_json({**described, "debug": shown})
     else:
         lines = fusion_lines(debug) if arguments.fusion else description_lines(described)
         console.print_lines(*lines)
@@ -217,8 +217,8 @@ def _not_one_kernel(bundle: str, kernel: str, symbols: list[str], every: list[st
     what = f"several kernels start with {kernel!r}" if symbols else f"no kernel {kernel!r}"
     known = symbols or every
     more = ", ..." if len(known) > _KERNELS_TOLD_MAX else ""
-    told = f"{', '.join(known[:_KERNELS_TOLD_MAX])}{more}"
-    why = f"{'these do' if symbols else 'the bundle has'}: {told}"
+    shown = f"{', '.join(known[:_KERNELS_TOLD_MAX])}{more}"
+    why = f"{'these do' if symbols else 'the bundle has'}: {shown}"
     do = f"`ingot inspect {shlex.quote(bundle)}` lists the kernels with their nodes"
     return UserError(what, bundle, why, do)
 

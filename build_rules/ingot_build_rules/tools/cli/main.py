@@ -172,13 +172,13 @@ def _check_verb(name: str) -> None:
     names = [known for known, _ in VERBS]
     if name in names:
         return
-    from ingot_build_rules.tools.cli.shell.meant import meant_verb
+    from ingot_build_rules.tools.cli.shell.suggestions import suggest_verb
 
     raise UserError(
         f"unknown {'option' if name.startswith('-') else 'verb'} {name!r}",
         where="command ingot",
         why=f"expected one of {', '.join(names)}",
-        do=meant_verb(name),
+        do=suggest_verb(name),
     )
 
 

@@ -35,10 +35,10 @@ def _page(name: str | None) -> str:
         return command_page(__version__)
     names = [verb for verb, _ in VERBS]
     if name not in names:
-        from ingot_build_rules.tools.cli.shell.meant import meant_verb
+        from ingot_build_rules.tools.cli.shell.suggestions import suggest_verb
 
         what, why = f"no page for {name!r}", f"expected one of {', '.join(names)}"
-        raise UserError(what, _WHERE, why, meant_verb(name))
+        raise UserError(what, _WHERE, why, suggest_verb(name))
     return verb_page(read_verb(name), __version__)
 
 

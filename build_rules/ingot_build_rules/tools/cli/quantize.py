@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         "model": path,
         "output": output,
         **_sizes(model, made.data),
-        **made.told,
+        **made.report,
     }
     console.print_report(values, _lines(values, made.heading), as_json=arguments.json)
     for line in values["warnings"]:
@@ -73,8 +73,8 @@ def _checked(arguments: argparse.Namespace) -> str:
     wrong = [f"--{name}" for name in others if getattr(arguments, name)]
     if wrong:
         owner = next(name for name, options in _OPTIONS.items() if wrong[0][2:] in (*options, name))
-        told = {"weights": "--weights", "dynamic": "--dynamic", "static": "--calibrate alone"}
-        why, do = f"it belongs to {told[owner]}", f"leave {wrong[0]} out"
+        options = {"weights": "--weights", "dynamic": "--dynamic", "static": "--calibrate alone"}
+        why, do = f"it belongs to {options[owner]}", f"leave {wrong[0]} out"
         raise UserError("an option without effect", f"option {wrong[0]}", why, do)
     if arguments.max_error and not arguments.calibrate:
         why, do = "nothing is measured without calls", "give some by --calibrate"

@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         values = {"bundle": arguments.bundle, "digest": data["digest"], "output": output}
         console.print_json({**values, "size_bytes": size_bytes, "unmeasured": why or None})
     else:
-        told = [f"{output}: {console.format_bytes(size_bytes)}, opens in any browser, offline"]
-        console.print_lines(*told, *([why] if why else []))
+        lines = [f"{output}: {console.format_bytes(size_bytes)}, opens in any browser, offline"]
+        console.print_lines(*lines, *([why] if why else []))
     return 0
 
 

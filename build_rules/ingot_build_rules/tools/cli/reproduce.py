@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plugins(arguments: argparse.Namespace) -> tuple[PluginOption, ...]:
-    """Those that the command names; they may lie in the source folder."""
+    """The plug-ins that the command names; they may lie in the source folder."""
     from ingot_build_rules.making.options.plugins import read_plugins
 
     source = arguments.source

@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.outputs is not None:
         arrays.write_arrays(arguments.outputs, call.outputs)
     seconds = {"load_seconds": call.load_seconds, "run_seconds": call.run_seconds}
-    told = arguments.bundle, call.digest, call.devices
-    values = run_values(*told, seconds, call.dtypes, call.outputs)
+    header = arguments.bundle, call.digest, call.devices
+    values = run_values(*header, seconds, call.dtypes, call.outputs)
     console.print_report(values, _lines(values, arguments), as_json=arguments.json)
     return 0
 
@@ -86,7 +86,7 @@ def _called(session: Session, feed: dict[str, Any], arguments: argparse.Namespac
 
 
 def _traced(arguments: argparse.Namespace) -> _Call:
-    """The same, with a trace."""
+    """Call the bundle once and write a trace of the call."""
     from ingot_build_rules.engine.events.trace_entries import TraceProcess
     from ingot_build_rules.making.stages.output_file import write_text
     from ingot_build_rules.tools.view.record_run import record_run

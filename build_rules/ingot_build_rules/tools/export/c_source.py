@@ -100,8 +100,8 @@ def make_c_source(build: Scheduler, model: str, choices: CChoices) -> CFiles:
 
 
 def _options(form: CForm, choices: CChoices) -> CompileOptions:
-    """Those of the bundle, if there is one, for another target. C has one pool, and measurements of
-    methods are of a machine."""
+    """The options of the bundle, if there is one, for another target. C has one pool, and
+    measurements of methods belong to one machine."""
     shapes, bundle = list(choices.shapes), choices.bundle
     other_shapes, precision = (
         REFUSE if shapes else GENERAL,
@@ -221,7 +221,7 @@ def _shapes(
     Raises:
         UnsupportedError: names all that have open sizes.
     """
-    shapes = [tuple(_size(dim, sizes) for dim in kind.shape) for kind in inputs]
+    shapes = [tuple(_size(dim, sizes) for dim in tensor_type.shape) for tensor_type in inputs]
     opened = [tensor for tensor, shape in zip(named, shapes, strict=True) if None in shape]
     if opened:
         got = ", ".join(f"[{', '.join(map(str, tensor.shape))}]" for tensor in opened)

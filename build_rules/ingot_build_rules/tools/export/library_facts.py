@@ -175,8 +175,8 @@ def _require_known_sizes(bundle: str, plan: BundlePlan, program: Program) -> Non
     is for good, unless the part behind it, which has seen data, says it again."""
     behind = list(dropwhile(lambda one: one[0] != CODES["begin"], program.instructions))
     grows = any(opcode == CODES["buffer_grow"] for opcode, _ in behind)
-    told = {operands[0] for opcode, operands in behind if opcode == CODES["output_dim"]}
-    outputs = [tensor.name for number, tensor in enumerate(plan.outputs) if number in told]
+    output_dims = {operands[0] for opcode, operands in behind if opcode == CODES["output_dim"]}
+    outputs = [tensor.name for number, tensor in enumerate(plan.outputs) if number in output_dims]
     if grows or outputs:
         where = ", ".join([bundle, *map(repr, outputs)])
         why = "values of it have sizes that only the data decide, and a library allocates nothing"

@@ -118,11 +118,11 @@ def make_pools(
         _with_tensors(pool, tensors) if pool.name == wishes.tensors_in else pool for pool in pools
     ]
     for name, wish in wishes.places:
-        _require_room(next(pool for pool in made if pool.name == name), wish)
+        _require_size(next(pool for pool in made if pool.name == name), wish)
     return tuple(made)
 
 
-def _require_room(pool: Pool, wish: str) -> None:
+def _require_size(pool: Pool, wish: str) -> None:
     _, limited, size = wish.partition(",")
     limit = read_size(size) if limited else pool.size_bytes
     if limit is None:

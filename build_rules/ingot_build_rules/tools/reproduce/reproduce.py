@@ -33,7 +33,7 @@ from ingot_build_rules.tools.reproduce.bundle_record import read_record
 from ingot_build_rules.tools.reproduce.changed_code import ChangedCode, changed_code
 from ingot_build_rules.tools.reproduce.find_blame import Evidence, Load, find_blames
 from ingot_build_rules.tools.reproduce.find_model import FoundModel, Sought, find_model
-from ingot_build_rules.tools.ship.as_made import as_made
+from ingot_build_rules.tools.ship.original_bundle import original_bundle
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.message import message
 from ingot_runtime.lazy_dataclass import dataclass
@@ -98,7 +98,7 @@ def reproduce(
         from. UserError: no model. Every error of every stage.
     """
     verify_whole_bundle(request.bundle)
-    with as_made(request.bundle) as made:
+    with original_bundle(request.bundle) as made:
         described = describe_bundle(made)
         record = read_record(described, request.bundle)
         _check_plugins(record.options.plugins, request)

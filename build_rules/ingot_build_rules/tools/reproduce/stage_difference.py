@@ -39,7 +39,8 @@ def stage_difference(rule: str, old: object, new: object, names: Names) -> str:
 
 
 def program_difference(old: bytes, new: bytes) -> str:
-    """The same for the loop programs that bundles carry; "" where one of them is none."""
+    """Say which line of a bundle's loop program became which other one; "" where one of the two is
+    no program."""
     try:
         return _first(print_loops(read_program(old)), print_loops(read_program(new)), None)
     except (

@@ -94,8 +94,8 @@ def _lines_of_others(path: str, key: bytes) -> list[bytes]:
 
 
 def envelope(signed: Signed) -> bytes:
-    """The same as an envelope of DSSE, in JSON."""
+    """Return a signature and what it signs as an envelope of DSSE, in JSON."""
     proof = {"keyid": signed.key.hex(), "sig": base64.b64encode(signed.proof).decode()}
     payload = base64.b64encode(signed.payload).decode()
-    told = {"payload": payload, "payloadType": PAYLOAD_TYPE, "signatures": [proof]}
-    return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+    document = {"payload": payload, "payloadType": PAYLOAD_TYPE, "signatures": [proof]}
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()

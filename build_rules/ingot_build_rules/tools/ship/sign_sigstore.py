@@ -86,13 +86,13 @@ def sign_sigstore(
         "payloadType": PAYLOAD_TYPE,
         "signatures": [{"keyid": "", "sig": base64.b64encode(proof).decode()}],
     }
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "mediaType": _MEDIA_TYPE,
         "verificationMaterial": {**material, "tlogEntries": []},
         "dsseEnvelope": envelope,
     }
     with atomic_file(output, lasting=True) as file:
-        file.write(json.dumps(told, sort_keys=True, separators=(",", ":")).encode() + b"\n")
+        file.write(json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n")
     return SignedBundle(digest, hint, 1)
 
 

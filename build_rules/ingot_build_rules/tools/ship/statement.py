@@ -38,7 +38,7 @@ def make_statement(
 
 def _made_from(source: Source) -> dict[str, object]:
     lock = read_record(source, head.LOCK)
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         key: lock[key] for key in ("graph", "options", "toolchain") if key in lock
     }
     parts = [
@@ -50,4 +50,4 @@ def _made_from(source: Source) -> dict[str, object]:
         for row in source.sections
         if row.kind not in (head.SIGNATURE, head.WEIGHTS)
     ]
-    return {"model": read_plan(source).model, "parts": parts, **told}
+    return {"model": read_plan(source).model, "parts": parts, **document}

@@ -74,9 +74,9 @@ def _outside_count(count: int) -> int:
     The median is below observation k + 1 of n where at most k are below it; each is with
     probability 1/2, so that the binomial distribution says how likely that is.
     """
-    room = (1 - CONFIDENCE) / 2 * 2**count
+    tail = (1 - CONFIDENCE) / 2 * 2**count
     below, outside = 1, 0  # binomial coefficients up to k, and k
-    while below + math.comb(count, outside + 1) <= room:
+    while below + math.comb(count, outside + 1) <= tail:
         outside += 1
         below += math.comb(count, outside)
     return outside

@@ -41,7 +41,7 @@ class DeviceChain:
         for link, after in zip(self.links, [*self.links[1:], None], strict=True):
             found.append(f"  {link.title()}: {sentence(link, after, self.globs)}")
         copies = (sentence(copy, None, self.globs) for copy in self.copies)
-        return [*found, *(f"  {told}" for told in copies)]
+        return [*found, *(f"  {line}" for line in copies)]
 
     def plain(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -154,7 +154,8 @@ def _unknown(wanted: str, known: Sequence[str], where: str) -> UserError:
 
 
 def _globs(lock: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Those that the bundle was made with, as far as the lock tells them."""
+    """The patterns of device placement that the bundle was made with, as far as the lock records
+    them."""
     options: object = lock.get("options")
     table: Mapping[str, object] = {}
     if isinstance(options, dict):

@@ -169,4 +169,4 @@ class _Call(Evaluator):
         """Its bytes count where it began."""
 
     def _output_buffer(self, *_: int) -> None:
-        """It moves nothing."""
+        """Do nothing: declaring an output moves no bytes."""

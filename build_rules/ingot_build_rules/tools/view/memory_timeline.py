@@ -61,7 +61,7 @@ def _operands(
 
 
 def _latest(live: Sequence[Lifetime], span: BufferSpan) -> list[Lifetime]:
-    """Those whose bytes a span has: where several wrote one place, the last of them."""
+    """The lifetimes whose bytes a span holds: where several wrote one place, the last of them."""
     latest: list[Lifetime] = []
     for lifetime in reversed(live):
         hidden = any(_overlap(lifetime.span, other.span) for other in latest)

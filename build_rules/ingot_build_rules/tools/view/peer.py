@@ -40,12 +40,12 @@ class Peer:
         Raises:
             BuildError: it is not installed there, or fails on the file.
         """
-        told = json.dumps({"threads": threads, **(options or {})})
+        request = json.dumps({"threads": threads, **(options or {})})
         code = resources.files(__package__ or "").joinpath("peer_child.py").read_text("utf-8")
         self._name = name
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [python, "-c", code, name, path, inputs, told],
+            [python, "-c", code, name, path, inputs, request],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

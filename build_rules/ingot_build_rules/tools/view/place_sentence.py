@@ -51,7 +51,7 @@ class PlacedRow:
         )
 
     def read_in(self, rows: Sequence[PlacedRow]) -> PlacedRow:
-        """The same with the name of its reader."""
+        """Return this row with the name of its reader."""
         known = self.leads_to is not None and self.leads_to < len(rows)
         return replace(self, reader=rows[self.leads_to or 0].title() if known else "the caller")
 

@@ -107,8 +107,8 @@ def _call_twice(
     for name in _CALLS:
         started = time.perf_counter()
         outputs = OfTensors.run(session, record.feed, timeout)
-        told = f"{name}, stepped" if stepped else name
+        label = f"{name}, stepped" if stepped else name
         steps = tuple(session.steps()) if stepped else ()
-        record.calls.append(RecordedCall(Phase(told, started, time.perf_counter()), steps))
+        record.calls.append(RecordedCall(Phase(label, started, time.perf_counter()), steps))
         if not record.outputs:
             record.outputs = outputs

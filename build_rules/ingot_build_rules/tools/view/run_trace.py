@@ -40,8 +40,8 @@ def run_trace(record: RunRecord, subject: ReportSubject, process: TraceProcess) 
             entries.append(_copy(step, devices, copies_lane + rows[id(step)], process))
         else:
             entries.append(_launch(step, known[step.launch], process))
-    told = {name: subject.described[name] for name in ("model", "digest")}
-    return trace_text(entries, {"target": record.variant, **told})
+    metadata = {name: subject.described[name] for name in ("model", "digest")}
+    return trace_text(entries, {"target": record.variant, **metadata})
 
 
 def _rows_of_copies(copies: list[Step]) -> dict[int, int]:

@@ -47,7 +47,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 Check = Callable[[CompileRequest, TargetResult], None]
 """Raises what forbids that a bundle of this root and these sources is the project's."""
-Told = Callable[[str, str, str], None]
+Notify = Callable[[str, str, str], None]
 """(name of a bundle or test, what became of it, path), as soon as it is known."""
 
 
@@ -65,7 +65,7 @@ class Workspace:
     dry: bool = False
     thorough: bool = False
     check: Check = lambda _request, _result: None
-    told: Told = lambda _name, _how, _path: None
+    notify: Notify = lambda _name, _how, _path: None
     results: dict[str, TargetResult] = field(default_factory=dict[str, TargetResult])
 
     def build_bundles(self, requests: Sequence[CompileRequest]) -> list[TargetResult]:
@@ -107,7 +107,7 @@ class Workspace:
         except IngotError as error:
             self._failed(result, error)
         else:
-            self.told(result.name, result.status, result.path)
+            self.notify(result.name, result.status, result.path)
         return True
 
     def _is_current(self, request: CompileRequest) -> bool:
@@ -161,7 +161,7 @@ class Workspace:
             _make_folder(result.path)
             is_new = await write_bundle_file(compilation, result.path)
             result.status = "built" if is_new else "unchanged"
-        self.told(result.name, result.status, result.path)
+        self.notify(result.name, result.status, result.path)
 
     def _sources(self, path: str, options: CompileOptions) -> tuple[tuple[str, str], ...]:
         """The files that a bundle is made from, as far as they are known before they are read."""
@@ -207,7 +207,7 @@ class Workspace:
         result.status = "skipped" if isinstance(error, BuildStoppedError) else "failed"
         if self.dry and result.status == "skipped":
             result.status = "would-build"
-        self.told(result.name, result.status, result.path)
+        self.notify(result.name, result.status, result.path)
 
 
 def _make_folder(path: str) -> None:

@@ -62,7 +62,7 @@ class Report:
         return {name: {"ran": count.ran, "hit": count.hit} for name, count in self.counts.items()}
 
     def plain(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """The report as plain values, for JSON."""
         return {
             "rules": self.rules(),
             "seconds": round(self.seconds, 3),

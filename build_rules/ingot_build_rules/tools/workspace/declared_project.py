@@ -62,9 +62,9 @@ class DeclaredProject:
 
     def __repr__(self) -> str:
         tables = ((kind, ", ".join(self._tree.get(kind, {}))) for kind in ("bundle", "test"))
-        told = "; ".join(f"{kind}s {names}" for kind, names in tables if names) or "empty"
+        listed = "; ".join(f"{kind}s {names}" for kind, names in tables if names) or "empty"
         where = self.folder if self.path == _IN_PYTHON else self.path
-        return printable(f"<ingot.Project {where}: {told}>")
+        return printable(f"<ingot.Project {where}: {listed}>")
 
     @classmethod
     def load(cls, path: PathText = ".", config: Mapping[str, str] | None = None) -> Self:

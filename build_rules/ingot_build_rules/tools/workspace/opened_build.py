@@ -126,7 +126,7 @@ def _workspace(
         toolchain(),
         dry=request.dry_run,
         thorough=may_run and (request.lint or request.checked_share > 0),
-        told=_result_teller(see),
+        notify=_result_teller(see),
     )
     if request.frozen:
         workspace.check = partial(check_lock, loaded.folder)

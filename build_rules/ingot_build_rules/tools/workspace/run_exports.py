@@ -44,7 +44,7 @@ def run_exports(
         except IngotError as error:
             result.status, result.error = "failed", error
             workspace.state.exports.pop(spec.name, None)
-        workspace.told(result.name, result.status, "")
+        workspace.notify(result.name, result.status, "")
     return results
 
 

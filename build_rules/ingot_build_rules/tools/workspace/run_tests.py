@@ -45,14 +45,14 @@ def run_tests(
             continue
         if inputs is not None:
             result.status = "unchanged"
-        workspace.told(result.name, result.status, "")
+        workspace.notify(result.name, result.status, "")
     goals = [workspace.build.need(RUN_TEST, inputs, spec.name) for spec, _, inputs in due]
     tasks = workspace.build.run_all(goals, apart=True)
     for (spec, result, inputs), task in zip(due, tasks, strict=True):
         _settle(workspace, result, task)
         if not workspace.dry:
             _remember(workspace, spec, result, inputs)
-        workspace.told(result.name, result.status, "")
+        workspace.notify(result.name, result.status, "")
     return results
 
 

@@ -45,7 +45,7 @@ class BundleState:
         return ((self.output, self.stamp), *self.earlier)
 
     def outputs_beside(self, output: str) -> tuple[tuple[str, Stamp], ...]:
-        """Those at other paths than ``output``."""
+        """The files that builds left at other paths than ``output``."""
         return tuple(pair for pair in self.outputs() if pair[0] != output)
 
 

@@ -98,7 +98,7 @@ class C99(CDialect):
         return f"(({self.type_name(element, len(texts))}){{{', '.join(texts)}}})"
 
     def splat(self, element: str, lanes: int, text: str) -> str:
-        """The same, one number again and again."""
+        """A vector, or a scalar, all of whose lanes are one number."""
         return self.vector(element, [text] * lanes) if lanes > 1 else text
 
     def splat_unsigned(self, element: str, lanes: int, text: str) -> str:
@@ -110,12 +110,12 @@ class C99(CDialect):
     def as_unsigned(self, element: str, lanes: int, text: str) -> str:
         """A cast, or the function of ``support.h`` for a float. Narrow numbers are widened, since
         an ``int`` may be too small for their product."""
-        kind = self.unsigned_name(element, lanes)
+        c_type = self.unsigned_name(element, lanes)
         if lanes <= 1 and element in _FLOATS:
             return f"bits_of_{_LETTERS[element]}({text})"
-        if lanes <= 1 and kind in ("uint8_t", "uint16_t"):
-            return f"(uint32_t)({kind})({text})"
-        return f"({kind})({text})"
+        if lanes <= 1 and c_type in ("uint8_t", "uint16_t"):
+            return f"(uint32_t)({c_type})({text})"
+        return f"({c_type})({text})"
 
     def from_unsigned(self, element: str, lanes: int, text: str) -> str:
         """The way back."""
@@ -128,8 +128,8 @@ class C99(CDialect):
         inside = self.piece_lanes(lanes)
         same = inside * size_bytes(element) == value.piece_lanes * size_bytes(value.element)
         if inside > 1 and value.piece_lanes > 1 and same:
-            kind = self.type_name(element, inside)
-            return [f"({kind})({piece})" for piece in value.pieces]
+            c_type = self.type_name(element, inside)
+            return [f"({c_type})({piece})" for piece in value.pieces]
         count = max(lanes, 1)
         made = [self._lane_seen_as(value, element, number, count) for number in range(count)]
         if inside <= 1:
@@ -152,13 +152,13 @@ class C99(CDialect):
         else:
             at, place = divmod(number, count // lanes)
             whole = self.as_unsigned(value.element, 0, self.lane(value, at))
-            kind = self.unsigned_name(element)
-            bits = f"({kind})(({whole}) >> {place * 8 * size_bytes(element)})"
+            c_type = self.unsigned_name(element)
+            bits = f"({c_type})(({whole}) >> {place * 8 * size_bytes(element)})"
         return self.from_unsigned(element, 0, bits)
 
-    def converted_lanes(self, kind: str, text: str) -> str:
+    def converted_lanes(self, c_type: str, text: str) -> str:
         """The compiler's own function."""
-        return f"__builtin_convertvector({text}, {kind})"
+        return f"__builtin_convertvector({text}, {c_type})"
 
     def mask_of(self, element: str, lanes: int, text: str) -> str:
         """Lanes of 32 bits; comparisons have the width of what is compared."""
@@ -168,9 +168,9 @@ class C99(CDialect):
 
     def chosen(self, element: str, lanes: int, condition: str, left: str, right: str) -> str:
         """By the bits of the condition."""
-        bits, kind = self.unsigned_name(element, lanes), self.type_name(element, lanes)
+        bits, c_type = self.unsigned_name(element, lanes), self.type_name(element, lanes)
         mask = f"({bits})({condition})"
-        return f"({kind})(({mask} & ({bits})({left})) | (~{mask} & ({bits})({right})))"
+        return f"({c_type})(({mask} & ({bits})({left})) | (~{mask} & ({bits})({right})))"
 
     def rounded(self, function: str, element: str, lanes: int, text: str) -> str:
         """The functions of ``support.h``, lane by lane where the compiler has no better one."""
@@ -189,10 +189,11 @@ class C99(CDialect):
         return [self.vector("i32", sums[at : at + most]) for at in range(0, len(sums), most)]
 
     def table(self, name: str, array: Array) -> str:
-        """As bits, since a function stands in no initialiser."""
-        kind = self.unsigned_name(array.element)
+        """A static array of the bits of the numbers, since an initialiser cannot call a
+        function."""
+        c_type = self.unsigned_name(array.element)
         numbers = ", ".join(self._table_number(each, array.element) for each in array.numbers)
-        return f"static const {kind} {name}[] = {{{numbers}}};"
+        return f"static const {c_type} {name}[] = {{{numbers}}};"
 
     def _table_number(self, number: int, element: str) -> str:
         if element in _FLOATS:

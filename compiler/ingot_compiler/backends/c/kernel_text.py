@@ -55,7 +55,7 @@ def c_kernel(program: LoopProgram, form: CForm) -> CKernel:
 
 
 def _pruned(statements: Sequence[CStatement]) -> Sequence[CStatement]:
-    """Those that matter: compilers warn of variables and labels without use."""
+    """The statements that have an effect: compilers warn of variables and labels without use."""
     while True:
         read = {name for each in statements for name in (*each.reads, each.jumps)}
         left = [each for each in statements if not each.makes or each.makes in read]

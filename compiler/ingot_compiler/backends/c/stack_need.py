@@ -85,7 +85,7 @@ def stack_need(lines: Sequence[CStatement]) -> int:
 
 
 def _numbers(lines: Sequence[CStatement]) -> list[_Live]:
-    """Those that the lines make and read."""
+    """The numbers that the lines define and read, with their lifetimes."""
     found: dict[str, _Live] = {}
     for at, line in enumerate(lines):
         if line.type and not line.count:

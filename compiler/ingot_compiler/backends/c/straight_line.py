@@ -68,7 +68,8 @@ class StraightLine:
 
 
 def with_tensors(line: StraightLine, plan: MemoryPlan, fused: FusedGraph) -> StraightLine:
-    """The same where inputs and outputs lie in the workspace, as a plan says that has them."""
+    """Return the launches for inputs and outputs that lie in the workspace, where a plan puts
+    them."""
     places = {
         (fused.buffers[item.buffer].kind, fused.buffers[item.buffer].index): item.offset_bytes or 0
         for item in plan.of(0)

@@ -52,7 +52,7 @@ class Shape:
         return self.dialect.unsigned_name(self.element, self.lanes)
 
     def bits(self, text: str) -> str:
-        """As that integer."""
+        """The bits of a number, as the unsigned integer of its width."""
         return self.dialect.as_unsigned(self.element, self.lanes, text)
 
     def of_bits(self, text: str) -> str:

@@ -46,7 +46,7 @@ class CDialect(ABC):
 
     @abstractmethod
     def unsigned_name(self, element: str, lanes: int = 0) -> str:
-        """The same without a sign; for floats the integer of their width."""
+        """The type of the unsigned integer of an element's width, also of a float's."""
 
     @abstractmethod
     def memory_name(self, element: str, lanes: int) -> str:
@@ -106,7 +106,8 @@ class CDialect(ABC):
 
     @abstractmethod
     def splat_unsigned(self, element: str, lanes: int, text: str) -> str:
-        """The same of the integer without a sign of the element's width."""
+        """A piece, or a scalar, of the unsigned integer of the element's width, all of whose lanes
+        are the same."""
 
     # -- bits --------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class CDialect(ABC):
 
     @abstractmethod
     def seen_as(self, value: CValue, element: str, lanes: int) -> list[str]:
-        """The same bits as another type, piece by piece; they may join or part."""
+        """The bits of a value as another type, piece by piece; the count of pieces may change."""
 
     # -- numbers -----------------------------------------------------------------------------------
 
@@ -129,14 +130,15 @@ class CDialect(ABC):
         return self._converted_to(self.type_name(element, lanes), lanes, text)
 
     def converted_unsigned(self, element: str, lanes: int, text: str) -> str:
-        """The same to the integer without a sign of the element's width."""
+        """A number, or a piece of as many lanes, converted to the unsigned integer of the element's
+        width."""
         return self._converted_to(self.unsigned_name(element, lanes), lanes, text)
 
-    def _converted_to(self, kind: str, lanes: int, text: str) -> str:
-        return self.converted_lanes(kind, text) if lanes > 1 else f"({kind})({text})"
+    def _converted_to(self, c_type: str, lanes: int, text: str) -> str:
+        return self.converted_lanes(c_type, text) if lanes > 1 else f"({c_type})({text})"
 
     @abstractmethod
-    def converted_lanes(self, kind: str, text: str) -> str:
+    def converted_lanes(self, c_type: str, text: str) -> str:
         """A piece of several lanes as a type of as many, lane by lane."""
 
     @abstractmethod

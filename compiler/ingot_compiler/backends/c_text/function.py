@@ -84,9 +84,10 @@ def _declare_phi(scope: CScope, found: Instruction) -> None:
     if found.result.element == "ptr":
         raise InternalError("an address that a loop carries has no form in C")
     made = scope.values[found.result.name] = scope.named(found.result)
-    kind = scope.dialect.type_name(made.element, made.piece_lanes)
+    c_type = scope.dialect.type_name(made.element, made.piece_lanes)
     scope.declarations += [
-        CStatement(f"  {kind} {piece}, {piece}_next;", piece, type=kind) for piece in made.pieces
+        CStatement(f"  {c_type} {piece}, {piece}_next;", piece, type=c_type)
+        for piece in made.pieces
     ]
 
 
@@ -108,7 +109,7 @@ def _translate(scope: CScope, found: Instruction) -> None:
 def _lanewise(
     scope: CScope, found: Instruction, text: Callable[[Shape, Sequence[str]], str]
 ) -> None:
-    """The same in every piece."""
+    """Translate an instruction that does one thing in every piece of its operands."""
     values = [scope.value(each) for each in found.operands]
     shape = _shape(scope, values[0])
     rows = zip(*(value.pieces for value in values), strict=True)
@@ -135,7 +136,7 @@ def _negate(scope: CScope, found: Instruction) -> None:
 
 
 def _freeze(scope: CScope, found: Instruction) -> None:
-    """The same value: C has no poison."""
+    """Translate ``freeze`` to its operand: C has no poison."""
     scope.values[found.result.name] = scope.value(found.operands[0])
 
 

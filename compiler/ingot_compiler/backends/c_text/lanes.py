@@ -53,7 +53,7 @@ def any_lane(dialect: CDialect, mask: CValue) -> str:
 
 
 def seen_as(dialect: CDialect, value: CValue, element: str, lanes: int) -> list[str]:
-    """The same bits as another type; pieces may join or part."""
+    """The bits of a value as another type; the count of pieces may change."""
     if value.element == "i1":
         return [any_lane(dialect, value)]
     return dialect.seen_as(value, element, lanes)

@@ -65,12 +65,12 @@ class CScope:
     def define_pieces(
         self, result: LlvmValue, texts: Sequence[str], reads: Sequence[Iterable[str]]
     ) -> CValue:
-        """The same, given what each piece reads."""
+        """Name a value, given the text of each piece and the names that it reads."""
         made = self.named(result)
-        kind = self.dialect.type_name(result.element, made.piece_lanes)
+        c_type = self.dialect.type_name(result.element, made.piece_lanes)
         for piece, text, operands in zip(made.pieces, texts, reads, strict=True):
-            line = f"  const {kind} {piece} = {text};"
-            self.statements.append(CStatement(line, piece, tuple(operands), type=kind))
+            line = f"  const {c_type} {piece} = {text};"
+            self.statements.append(CStatement(line, piece, tuple(operands), type=c_type))
         self.values[result.name] = made
         return made
 
@@ -80,8 +80,8 @@ class CScope:
         """Name an address of a space."""
         made = CValue("ptr", 0, (result.name[1:],), space)
         line = f"  {self.dialect.pointer(space, f'const {made.text}')} = {text};"
-        kind = self.dialect.pointer(space, "")
-        self.statements.append(CStatement(line, made.text, tuple(reads), type=kind))
+        c_type = self.dialect.pointer(space, "")
+        self.statements.append(CStatement(line, made.text, tuple(reads), type=c_type))
         self.values[result.name] = made
 
     def named(self, result: LlvmValue) -> CValue:

@@ -70,14 +70,14 @@ def kernel_ir(program: LoopProgram) -> DeviceKernel:
     arguments = (each for each in function.parameters if each not in (_FIRST, _LAST, _SCRATCH))
     kernel = scope.kernel(symbol, (*arguments, *_OF_LAUNCH), "ptx_kernel void")
     kernel = replace(kernel, attributes="nounwind", arrays=tuple(scope.tables))
-    size_bytes = _room(roots.team) + _room(roots.shared) * groups
+    size_bytes = _size_bytes(roots.team) + _size_bytes(roots.shared) * groups
     row = f"{kernel_row(program, symbol, has_report=has_report)} {groups * LANES}"
     return DeviceKernel(symbol, row, _shared_table(memory, size_bytes) + llvm_text(kernel))
 
 
 def _block_groups(team: Slots, shared: Slots, symbol: str) -> int:
     """How many times eight threads are a block: a team, or as many as have room in its memory."""
-    groups, own, of_team = TEAM_MACHINE.team_units, _room(shared), _room(team)
+    groups, own, of_team = TEAM_MACHINE.team_units, _size_bytes(shared), _size_bytes(team)
     while groups > 1 and not team and groups * own > _SHARED_BYTES_MAX:
         groups //= 2
     if of_team + groups * own > _SHARED_BYTES_MAX:
@@ -129,18 +129,18 @@ def _emit_shared(
         return
     generic = LlvmValue(f"addrspacecast (ptr addrspace(3) {memory} to ptr)", "ptr")
     _emit_slots(w, generic, team)
-    at = w.binary("mul", in_block, constant(_room(shared), "i64"))
-    behind = w.binary("add", at, constant(_room(team), "i64"))
+    at = w.binary("mul", in_block, constant(_size_bytes(shared), "i64"))
+    behind = w.binary("add", at, constant(_size_bytes(team), "i64"))
     _emit_slots(w, w.offset(generic, behind, "i8"), shared)
 
 
 def _emit_slots(w: ThreadScope, memory: LlvmValue, slots: Slots) -> None:
     for number, (name, _) in enumerate(slots):
-        at = constant(_room(slots[:number]), "i64")
+        at = constant(_size_bytes(slots[:number]), "i64")
         w.write("getelementptr", (memory, at), LlvmValue(name, "ptr"), word="i8")
 
 
-def _room(slots: Slots) -> int:
+def _size_bytes(slots: Slots) -> int:
     """Bytes of slots, each of which begins at a multiple of the alignment."""
     return sum(-(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES for _, size in slots)
 

@@ -72,9 +72,9 @@ def _gathered(
 def _homes(threads: Sequence[int], mine: Sequence[bool]) -> Sequence[int]:
     """Which thread each one asks; those that do not want the answer ask so that the question is a
     simple one."""
-    asked = [thread for thread, own in zip(threads, mine, strict=True) if own]
-    if len(set(asked)) == 1:
-        return asked[:1] * LANES
+    requested = [thread for thread, own in zip(threads, mine, strict=True) if own]
+    if len(set(requested)) == 1:
+        return requested[:1] * LANES
     answers = enumerate(zip(threads, mine, strict=True))
     return [thread if own else itself for itself, (thread, own) in answers]
 

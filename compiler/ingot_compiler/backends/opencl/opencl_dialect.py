@@ -81,22 +81,22 @@ class OpenClC(CDialect):
         return f"as_{self.type_name(element, lanes)}({text})"
 
     def seen_as(self, value: CValue, element: str, lanes: int) -> list[str]:
-        """As many pieces, twice as many or half as many."""
-        count, kind = self.piece_count(lanes), self.type_name(element, self.piece_lanes(lanes))
+        """The bits of a value as another type, in as many pieces, twice as many or half as many."""
+        count, c_type = self.piece_count(lanes), self.type_name(element, self.piece_lanes(lanes))
         if count == len(value.pieces):
-            return [f"as_{kind}({piece})" for piece in value.pieces]
+            return [f"as_{c_type}({piece})" for piece in value.pieces]
         if count == 2 * len(value.pieces):
             wide = self.type_name(element, 2 * self.lanes_max)
             return [f"as_{wide}({piece}).{half}" for piece in value.pieces for half in ("lo", "hi")]
         if 2 * count == len(value.pieces):
             wide = self.type_name(value.element, 2 * self.lanes_max)
             pairs = zip(value.pieces[::2], value.pieces[1::2], strict=True)
-            return [f"as_{kind}(({wide})({low}, {high}))" for low, high in pairs]
+            return [f"as_{c_type}(({wide})({low}, {high}))" for low, high in pairs]
         raise InternalError(f"{value.lanes} x {value.element} seen as {lanes} x {element}")
 
-    def converted_lanes(self, kind: str, text: str) -> str:
+    def converted_lanes(self, c_type: str, text: str) -> str:
         """``TO(float4, a)``."""
-        return f"TO({kind}, {text})"
+        return f"TO({c_type}, {text})"
 
     def mask_of(self, element: str, lanes: int, text: str) -> str:
         """Lanes of ``int``; comparisons have the width of what is compared."""

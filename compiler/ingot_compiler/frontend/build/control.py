@@ -50,9 +50,9 @@ _Learnt = tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class TwoWays:
-    """What a node is, by a bool of rank 0. ``otherwise`` stands for both where ``is_default`` and
-    nothing tells which one is meant."""
+class DivergentNode:
+    """A node whose results have one type where ``condition`` holds and another one where it does
+    not. ``otherwise`` stands for both where ``is_default`` and nothing tells which one is right."""
 
     condition: int
     then: Fill
@@ -60,7 +60,7 @@ class TwoWays:
     is_default: bool = False
 
 
-class BranchesApart(Unsupported):
+class DivergentTypes(Unsupported):
     """The branches of an If give results that one value cannot stand for."""
 
 
@@ -126,7 +126,7 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
     """The results of one branch: of the only one that is translated when the condition is known.
 
     Raises:
-        BranchesApart: a result has another element type or rank in one branch than in the other.
+        DivergentTypes: a result has another element type or rank in one branch than in the other.
     """
     condition = reshape(context, condition, ())
     known = context.known_ints(condition)
@@ -143,7 +143,7 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
     for one, other in zip(*map(output_types, regions), strict=False):
         context.translation.same_names.compare_shapes(one.shape, other.shape)
         if not alike(one, other):
-            raise BranchesApart(message("branches of different types, ", one, " and ", other))
+            raise DivergentTypes(message("branches of different types, ", one, " and ", other))
     return join_branches(context, condition, regions)
 
 
@@ -243,8 +243,8 @@ def build_loop(
     # A region sees what is there before it: all operands are made first.
     trip_count = _scalar_or(context, limit[0], "i64", (1 << 63) - 1)
     entered = _scalar_or(context, condition[0], "bool", 1)
-    kinds = [context.type_of(value) for value in initial]
-    body, goes_on = _widened_body(context, kinds, fill)
+    types = [context.type_of(value) for value in initial]
+    body, goes_on = _widened_body(context, types, fill)
     counted = condition[1] and goes_on  # the trip count alone decides
     iterations = 0 if condition[1] is False else limit[1] if counted else None
     if counted and limit[0] is None:
@@ -252,7 +252,7 @@ def build_loop(
     if counted and iterations is None:
         # The count is read before, so that results have their sizes at once.
         (iterations,) = context.read_dims(binary_scalar(context, "max", trip_count, 0))
-        body, _ = _widened_body(context, kinds, fill)
+        body, _ = _widened_body(context, types, fill)
     names: tuple[str, ...] = ()
     if iterations is None:
         names = context.fresh_symbols(1)
@@ -269,36 +269,38 @@ def _scalar_or(context: OpContext, value: int | None, dtype: DType, default: int
 
 
 def _widened_body(
-    context: OpContext, kinds: Sequence[TensorType], fill: Fill
+    context: OpContext, types: Sequence[TensorType], fill: Fill
 ) -> tuple[Graph, bool]:
     """The body over types that hold in every iteration, and whether its condition is always
     true."""
     try:
-        return _widened_until_stable(context, list(kinds), fill)
+        return _widened_until_stable(context, list(types), fill)
     except ModelError:
         # Sizes of the first iteration may be impossible ones for the body's later iterations: try
         # without any.
         loose = [
-            TensorType(kind.dtype, tuple(map(symbol, context.fresh_symbols(kind.rank))))
-            for kind in kinds
+            TensorType(
+                tensor_type.dtype, tuple(map(symbol, context.fresh_symbols(tensor_type.rank)))
+            )
+            for tensor_type in types
         ]
-        if all(kind.rank == 0 for kind in kinds):
+        if all(tensor_type.rank == 0 for tensor_type in types):
             raise
         return _body(context, loose, fill)
 
 
 def _widened_until_stable(
-    context: OpContext, kinds: list[TensorType], fill: Fill
+    context: OpContext, types: list[TensorType], fill: Fill
 ) -> tuple[Graph, bool]:
     """The body, made again with the sizes as symbols that it changes, until it changes none."""
     own = set[Dim]()
     while True:
-        body, goes_on = _body(context, kinds, fill)
+        body, goes_on = _body(context, types, fill)
         after = output_types(body)[1:]
-        widened = [_widen(context, *pair, own) for pair in zip(kinds, after, strict=False)]
-        if widened == kinds:
+        widened = [_widen(context, *pair, own) for pair in zip(types, after, strict=False)]
+        if widened == types:
             return body, goes_on
-        kinds = widened
+        types = widened
 
 
 def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[Dim]) -> TensorType:
@@ -315,7 +317,7 @@ def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[D
     return TensorType(before.dtype, tuple(shape))
 
 
-def _body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[Graph, bool]:
+def _body(context: OpContext, types: Sequence[TensorType], fill: Fill) -> tuple[Graph, bool]:
     goes_on: list[bool] = []
 
     def enter(inputs: Sequence[int]) -> Sequence[int]:
@@ -330,4 +332,4 @@ def _body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[
         goes_on.append(context.known_ints(condition) == (1,))
         return condition, *made
 
-    return build_region(context, (*_CONTROL_TYPES, *kinds), enter), goes_on[0]
+    return build_region(context, (*_CONTROL_TYPES, *types), enter), goes_on[0]

@@ -19,6 +19,6 @@ class CustomOp:
     graph: Graph
 
     @property
-    def kinds(self) -> tuple[TensorType, ...]:
+    def types(self) -> tuple[TensorType, ...]:
         """The types of the parameters."""
         return tuple(self.graph.types[value] for value in self.graph.inputs)

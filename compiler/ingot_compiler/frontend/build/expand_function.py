@@ -53,7 +53,7 @@ def function_opset(schema: OpSchema, opset: int) -> int:
 
 
 def _bodies(schema: OpSchema) -> Any:
-    """The same object: onnx's type stubs leave out what it says of function bodies."""
+    """Return ``schema`` untyped: onnx's type stubs leave out its function bodies."""
     return schema
 
 

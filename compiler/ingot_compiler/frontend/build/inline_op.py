@@ -30,10 +30,10 @@ def inline(context: OpContext, op: CustomOp) -> Sequence[int]:
         raise OpTypeError(f"{len(op.parameters)} operands, each given", "one that is absent")
     operands = [*context.given(), *_from_attributes(context, op)]
     bindings: dict[str, Dim] = {}
-    for name, operand, kind in zip(op.parameters, operands, op.kinds, strict=True):
-        _bind(context.type_of(operand), kind, name, bindings)
-    for name, operand, kind in zip(op.parameters, operands, op.kinds, strict=True):
-        _compare(context, operand, kind, name, bindings)
+    for name, operand, tensor_type in zip(op.parameters, operands, op.types, strict=True):
+        _bind(context.type_of(operand), tensor_type, name, bindings)
+    for name, operand, tensor_type in zip(op.parameters, operands, op.types, strict=True):
+        _compare(context, operand, tensor_type, name, bindings)
     values = dict(zip(op.graph.inputs, operands, strict=True))
     for node in op.graph.nodes:
         made = _node(context, node, values, bindings)
@@ -56,48 +56,58 @@ def _from_attributes(context: OpContext, op: CustomOp) -> list[int]:
     unknown = sorted(context.attributes.keys() - set(names))
     if unknown:
         raise OpTypeError(f"attributes {', '.join(names) or 'none'}", unknown[0])
-    kinds = op.kinds[count:]
-    return [_as_value(context, *entry) for entry in zip(names, kinds, strict=True)]
+    types = op.types[count:]
+    return [_as_value(context, *entry) for entry in zip(names, types, strict=True)]
 
 
 def _listed(attributes: Mapping[str, object]) -> str:
     return f"attributes {', '.join(sorted(attributes))}" if attributes else "no attributes"
 
 
-def _as_value(context: OpContext, name: str, kind: TensorType) -> int:
+def _as_value(context: OpContext, name: str, tensor_type: TensorType) -> int:
     """An attribute as a number or a vector of the parameter's element type."""
     given = context.attributes[name]
     items = given if isinstance(given, tuple) else (given,)
     numbers = [item for item in items if isinstance(item, int | float)]
     if len(numbers) < len(items):
-        raise OpTypeError(f"attribute {name} to be numbers, for a parameter {kind}", repr(given))
+        raise OpTypeError(
+            f"attribute {name} to be numbers, for a parameter {tensor_type}", repr(given)
+        )
     is_list = isinstance(given, tuple)
-    if kind.dtype in FLOATS:
+    if tensor_type.dtype in FLOATS:
         vector = [float(item) for item in numbers]
         if is_list:
-            return context.float_vector(kind.dtype, vector)
-        return context.scalar(kind.dtype, vector[0])
+            return context.float_vector(tensor_type.dtype, vector)
+        return context.scalar(tensor_type.dtype, vector[0])
     whole = [int(item) for item in numbers]
     if whole != numbers:
-        raise OpTypeError(f"attribute {name} to be whole, for a parameter {kind}", repr(given))
-    return context.known(kind.dtype, as_known_values(whole, (len(whole),) if is_list else ()))
+        raise OpTypeError(
+            f"attribute {name} to be whole, for a parameter {tensor_type}", repr(given)
+        )
+    return context.known(
+        tensor_type.dtype, as_known_values(whole, (len(whole),) if is_list else ())
+    )
 
 
-def _bind(own: TensorType, kind: TensorType, name: str, bindings: dict[str, Dim]) -> None:
+def _bind(own: TensorType, tensor_type: TensorType, name: str, bindings: dict[str, Dim]) -> None:
     """Note what the names of sizes stand for."""
-    if own.dtype != kind.dtype or own.rank != kind.rank:
-        raise OpTypeError(message(kind, " as parameter ", name, " is defined"), own)
-    for wanted, size in zip(kind.shape, own.shape, strict=True):
+    if own.dtype != tensor_type.dtype or own.rank != tensor_type.rank:
+        raise OpTypeError(message(tensor_type, " as parameter ", name, " is defined"), own)
+    for wanted, size in zip(tensor_type.shape, own.shape, strict=True):
         found = bare_symbol(wanted)
         if found is not None:
             bindings.setdefault(found, size)
 
 
 def _compare(
-    context: OpContext, operand: int, kind: TensorType, name: str, bindings: Mapping[str, Dim]
+    context: OpContext,
+    operand: int,
+    tensor_type: TensorType,
+    name: str,
+    bindings: Mapping[str, Dim],
 ) -> None:
     """Refuse sizes other than the definition says, now or at run time."""
-    for wanted, size in zip(kind.shape, context.shape_of(operand), strict=True):
+    for wanted, size in zip(tensor_type.shape, context.shape_of(operand), strict=True):
         bound = substitute(wanted, bindings)
         expected = message("size ", wanted, " of parameter ", name, " to be ", bound)
         require_dim(context, dim_add(bound, dim_mul(size, -1)), expected, size)

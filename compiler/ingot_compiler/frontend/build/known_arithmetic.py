@@ -76,11 +76,11 @@ def _exact_div(left: Dim, right: Dim) -> Dim | None:
 def _truth(function: Callable[[Dim, Dim], bool | None]) -> Callable[[Element, Element], Element]:
     """Lift a question about two integer expressions: 1 or 0, unknown where it cannot be seen."""
 
-    def asked(left: Dim, right: Dim) -> Dim | None:
+    def as_integer(left: Dim, right: Dim) -> Dim | None:
         answer = function(left, right)
         return None if answer is None else int(answer)
 
-    return _dims(asked)
+    return _dims(as_integer)
 
 
 def _less_equal(left: Dim, right: Dim) -> bool | None:

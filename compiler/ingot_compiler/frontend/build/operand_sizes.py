@@ -75,8 +75,8 @@ def with_size(context: OpContext, x: int, axis: int, size: int, expected: Text) 
 
 
 def with_fixed_size(context: OpContext, x: int, axis: int, size: int, expected: Text) -> int:
-    """As ``with_size``; where ``x`` is an input of the model, it has that size from now on, so that
-    no caller is asked for it."""
+    """Give ``x`` ``size`` elements along an axis, as ``with_size`` does; where ``x`` is an input of
+    the model, the size is fixed from now on, so that no caller states it."""
     name = bare_symbol(context.shape_of(x)[axis])
     if name is not None and x in context.translation.builder.inputs:
         context.translation.same_names.fix(name, size)

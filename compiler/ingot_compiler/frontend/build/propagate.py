@@ -96,7 +96,7 @@ def _has_symbols(attributes: Attributes) -> bool:
 
 
 def _found(application: _Application, operands: Sequence[_Found]) -> KnownValues | None:
-    """The same once deferred values are found."""
+    """What is known of a result, once the deferred values of its operands are found."""
     traits = OPS_BY_NAME[application.op].traits
     found = [known_or_none(known_values) for known_values in operands]
     if Trait.MOVEMENT in traits:

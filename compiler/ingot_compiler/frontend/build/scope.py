@@ -13,12 +13,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
-from ingot_compiler.frontend.build.branches_apart import Apart, Numbered
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
-from ingot_compiler.frontend.build.control import BranchesApart, TwoWays
+from ingot_compiler.frontend.build.control import DivergentNode, DivergentTypes
+from ingot_compiler.frontend.build.divergent_branches import DivergentTranslation, Numbered
+from ingot_compiler.frontend.build.divergent_nodes import (
+    divergent_if,
+    divergent_squeeze,
+    squeezed_output,
+)
 from ingot_compiler.frontend.build.translate_node import translate_node
 from ingot_compiler.frontend.build.translation import Translation
-from ingot_compiler.frontend.build.two_ways import if_ways, squeeze_ways, squeezed_output
 from ingot_compiler.frontend.model.findings import ImportFinding
 from ingot_compiler.frontend.model.imported import (
     ABSENT,
@@ -85,24 +89,24 @@ class Scope:
         self, run: _Run, context: OpContext, node: ImportedNode, behind: Iterable[Numbered]
     ) -> Iterable[Numbered]:
         """Translate a node; return what is left of those behind it."""
-        ways = None if node.domain or node.op != "Squeeze" else squeeze_ways(context)
-        if ways is not None:
-            return self._translate_apart(run, context, node, behind, ways)
+        cases = None if node.domain or node.op != "Squeeze" else divergent_squeeze(context)
+        if cases is not None:
+            return self._translate_divergent(run, context, node, behind, cases)
         try:
             self.take(node, _checked(context))
-        except BranchesApart:
+        except DivergentTypes:
             if node.op != "If" or node.domain:
                 raise
-            return self._translate_apart(run, context, node, behind, if_ways(context))
+            return self._translate_divergent(run, context, node, behind, divergent_if(context))
         return behind
 
-    def _translate_apart(
+    def _translate_divergent(
         self,
         run: _Run,
         context: OpContext,
         node: ImportedNode,
         behind: Iterable[Numbered],
-        ways: TwoWays,
+        cases: DivergentNode,
     ) -> Sequence[Numbered]:
         """Translate a node that is of different types in two cases, and what is independent of it;
         return what is left."""
@@ -115,14 +119,16 @@ class Scope:
             following.update(numbered[1].results if depends else ())
         self._translate_run(run, others)
         declared = dict(zip(self.model.outputs, self.model.declared, strict=True))
-        if ways.is_default and not rest and declared.keys() >= run.outputs & {*node.results}:
+        if cases.is_default and not rest and declared.keys() >= run.outputs & {*node.results}:
             self.take(node, (squeezed_output(context),))
             return rest
         scope = _BranchScope(self, run.used, self.values)
         try:
-            return Apart(scope, context, node, ways, declared, run.outputs).translate(rest)
+            return DivergentTranslation(
+                scope, context, node, cases, declared, run.outputs
+            ).translate(rest)
         except Unsupported:
-            if not ways.is_default:
+            if not cases.is_default:
                 raise
             self.take(node, _checked(context))
             return rest
@@ -217,7 +223,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class _BranchScope:
-    """A scope for ``Apart``; ``values`` are the scope's own."""
+    """A scope for ``DivergentTranslation``; ``values`` are the scope's own."""
 
     scope: Scope
     used: frozenset[int]
@@ -274,7 +280,7 @@ def _type_text(context: OpContext, value: int | None) -> Text:
 def _finding(context: OpContext, reason: Text) -> ImportFinding:
     tensors = [value for value in context.given() if value >= 0]
     dtype = context.dtype_of(tensors[0]) if tensors else ""
-    told = with_makers(reason, context.translation.makers)
+    reason_text = with_makers(reason, context.translation.makers)
     return ImportFinding(
-        NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told
+        NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, reason_text
     )

@@ -95,13 +95,15 @@ def joined(one: ValueKind, other: ValueKind) -> ValueKind:
             return ValueKind("shaped", one.dtype)
         if "sequence" not in whats and "shaped" in whats:
             return ValueKind("shaped", one.dtype)
-    raise Unsupported(message(f"a value that is {told(one)} here and {told(other)} there"))
+    raise Unsupported(
+        message(f"a value that is {described(one)} here and {described(other)} there")
+    )
 
 
-def told(kind: ValueKind) -> str:
+def described(kind: ValueKind) -> str:
     """A kind for messages."""
     if kind.what == "optional" and kind.of:
-        return f"an optional, {told(kind.of)}"
+        return f"an optional, {described(kind.of)}"
     element = "strings" if kind.what in ("strings", "sequence") and not kind.dtype else kind.dtype
     rank = "" if kind.rank is None else f" of rank {kind.rank}"
     return f"{kind.what} {element or ''}{rank}".strip()
@@ -145,7 +147,7 @@ def _as_optional(context: OpContext, value: int, kind: ValueKind) -> int:
 def _nothing(context: OpContext, kind: ValueKind) -> int:
     """Some value of a kind, which nobody looks at."""
     if kind.dtype is None or kind.what not in ("sequence", "tensor"):
-        raise Unsupported(f"an optional that may hold nothing, {told(kind)}")
+        raise Unsupported(f"an optional that may hold nothing, {described(kind)}")
     if kind.what == "sequence":
         return add_value(context, empty(context, kind.dtype, kind.rank))
     return full(context, kind.dtype, 0, (0,) * (kind.rank or 0))

@@ -122,8 +122,8 @@ class SameNames:
         if not self.groups:
             return
         seen = set[Dim]()
-        for kind in graph.types:
-            for dim in kind.shape:
+        for tensor_type in graph.types:
+            for dim in tensor_type.shape:
                 self._note(dim, seen)
         for node in graph.nodes:
             for _, value in node.attributes:
@@ -158,7 +158,7 @@ def left_apart(groups: Groups, bindings: Mapping[str, Dim]) -> Groups:
 
 def own_sizes(profile: Profile, inputs: Sequence[TensorType]) -> Profile:
     """A profile without the sizes of symbols that something else stands for."""
-    free = {name for kind in inputs for dim in kind.shape for name in symbol_set(dim)}
+    free = {name for tensor_type in inputs for dim in tensor_type.shape for name in symbol_set(dim)}
     return tuple(item for item in profile if item.symbol in free)
 
 

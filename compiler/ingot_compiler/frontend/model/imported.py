@@ -114,8 +114,8 @@ class ImportedModel:
         return dict(self.opsets)[domain]
 
 
-def fits_input(default: TensorType, kind: TensorType) -> bool:
+def fits_input(default: TensorType, tensor_type: TensorType) -> bool:
     """Whether a value of one type may be an input of another, which may have open sizes."""
-    pairs = zip(default.shape, kind.shape, strict=False)
-    same = default.dtype == kind.dtype and default.rank == kind.rank
+    pairs = zip(default.shape, tensor_type.shape, strict=False)
+    same = default.dtype == tensor_type.dtype and default.rank == tensor_type.rank
     return same and all(size == dim or not isinstance(dim, int) for size, dim in pairs)

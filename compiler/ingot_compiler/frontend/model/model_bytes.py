@@ -39,7 +39,8 @@ def drop_unread(model: ModelProto) -> None:
 
 
 def model_bytes(model: ModelProto) -> bytes:
-    """The same bytes for the same model; ModelError where a file cannot have so many."""
+    """Serialise a model, equal models to equal bytes; ModelError where a file cannot have so
+    many."""
     if model.ByteSize() > _SIZE_BYTES_MAX:
         why = f"expected at most {_SIZE_BYTES_MAX} bytes, got {model.ByteSize()}"
         raise ModelError("a model file cannot be so large", "the new model", why)

@@ -70,8 +70,8 @@ def _no_match(glob: str, where: OptionRef, names: Sequence[str]) -> UserError:
     all_nodes = message(
         "leave it out, and ", OptionRef("to", "imported"), " gives the names of all nodes"
     )
-    meant = f"did you mean {' or '.join(map(repr, close))}?" if close else all_nodes
-    return UserError("a placement matches no node", where, "", meant)
+    suggestion = f"did you mean {' or '.join(map(repr, close))}?" if close else all_nodes
+    return UserError("a placement matches no node", where, "", suggestion)
 
 
 def _nearest(glob: str, names: Sequence[str]) -> list[str]:

@@ -56,10 +56,10 @@ def _dense(sparse: SparseTensorProto, read_external: ExternalReader, where: str)
         raise _wrong(where, f"expected sizes >= 0, got {list(sparse.dims)}")
     dense = TensorProto(name=values.name, data_type=values.data_type, dims=sparse.dims)
     try:
-        kind, data = tensor_bytes(values, None, read_external, where)
+        tensor_type, data = tensor_bytes(values, None, read_external, where)
     except UnsupportedDtype:
         return dense
-    count, width = prod(sparse.dims), dtype_size_bytes(kind.dtype)
+    count, width = prod(sparse.dims), dtype_size_bytes(tensor_type.dtype)
     if count * width > _SIZE_BYTES_MAX:
         what, do = "a sparse tensor is too large", "store it dense, as external data"
         why = f"expected at most {_SIZE_BYTES_MAX} bytes, got {list(sparse.dims)} elements"
@@ -67,7 +67,7 @@ def _dense(sparse: SparseTensorProto, read_external: ExternalReader, where: str)
     places = _places(sparse, read_external, where)
     written = np.zeros((count, width), np.uint8)
     written[places] = np.frombuffer(data, np.uint8).reshape(len(places), width)
-    dense.raw_data = _packed(written, kind.dtype)
+    dense.raw_data = _packed(written, tensor_type.dtype)
     return dense
 
 
@@ -94,7 +94,7 @@ def _places(
 
 
 def _packed(written: npt.NDArray[np.uint8], dtype: DType) -> bytes:
-    """As a file holds elements: several in a byte where they are narrow."""
+    """The elements in the format of a file: several in a byte where they are narrow."""
     bits = PACKED_BITS.get(dtype)
     if bits is None:
         return written.tobytes()

@@ -45,11 +45,11 @@ def verify_imported(model: ImportedModel) -> None:
 def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     yield from _whole(model)
-    for number, kind in enumerate(model.inputs):
-        if not all(_is_size(dim) for dim in kind.shape):
+    for number, tensor_type in enumerate(model.inputs):
+        if not all(_is_size(dim) for dim in tensor_type.shape):
             path, name = (INPUT, number), f"input {number}"
             expected = "numbers from 0 on, and symbols"
-            yield Problem(path, name, expected, str(kind), "sizes of inputs")
+            yield Problem(path, name, expected, str(tensor_type), "sizes of inputs")
     for number, constant in enumerate(model.initializers):
         yield from _constant(constant, (INITIALIZER, number), f"initializer {number}")
     own = range(len(model.inputs) + len(model.initializers))
@@ -94,7 +94,12 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
 
 def _sizes(model: ImportedModel) -> Iterator[Problem]:
     """Of the sizes that ``--shape`` binds."""
-    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
+    free = {
+        name
+        for tensor_type in model.inputs
+        for dim in tensor_type.shape
+        for name in symbols_of(dim)
+    }
     for profile in model.profiles:
         for item in profile:
             if item.symbol not in free or not 0 <= item.least <= item.most:
@@ -120,7 +125,12 @@ def _defaults(model: ImportedModel) -> Iterator[Problem]:
 
 def _alike(model: ImportedModel) -> Iterator[Problem]:
     """Of the symbols that have one name."""
-    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
+    free = {
+        name
+        for tensor_type in model.inputs
+        for dim in tensor_type.shape
+        for name in symbols_of(dim)
+    }
     listed = [name for group in model.alike for name in group]
     if len(set(listed)) != len(listed) or not free.issuperset(listed):
         got = ", ".join(listed)

@@ -21,7 +21,8 @@ from ingot_compiler.ir.types import DType, TensorType
 
 
 class Weights:
-    """Those of one model. ``names``: weight -> what the file calls it, in the order of numbers."""
+    """The weights of one model. ``names``: weight -> what the file calls it, in the order of
+    numbers."""
 
     def __init__(self, read_external: ExternalReader, write: ConstantWriter) -> None:
         self.names: dict[str, str] = {}
@@ -53,11 +54,11 @@ class Weights:
 
     def keep(self, array: npt.NDArray[Any], name: str) -> ConstantSource:
         """Store an array of integers or floats that was made of what the file calls ``name``."""
-        kind = TensorType(_DTYPES[array.dtype.str[1:]], array.shape)
+        tensor_type = TensorType(_DTYPES[array.dtype.str[1:]], array.shape)
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         weight = self._write(little.reshape(-1).view(np.uint8).data)
         self.names.setdefault(weight, name)
-        return ConstantSource(weight, kind)
+        return ConstantSource(weight, tensor_type)
 
 
 _DTYPES: dict[str, DType] = {"f4": "f32", "f8": "f64", "i8": "i64", "u4": "u32", "u8": "u64"}

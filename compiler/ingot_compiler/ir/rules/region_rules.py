@@ -72,8 +72,10 @@ def fill_holes(types: Sequence[HoledType], names: Sequence[str]) -> tuple[Tensor
     )
     waiting = iter(names)
     return tuple(
-        TensorType(kind.dtype, tuple(symbol(next(waiting)) if dim is None else dim for dim in dims))
-        for kind, dims in types
+        TensorType(
+            tensor_type.dtype, tuple(symbol(next(waiting)) if dim is None else dim for dim in dims)
+        )
+        for tensor_type, dims in types
     )
 
 

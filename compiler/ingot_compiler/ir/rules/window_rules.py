@@ -109,8 +109,10 @@ def window_count(spatial: Sequence[Dim], window: Window) -> tuple[Dim, ...]:
     counts: list[Dim] = []
     for axis, size in enumerate(spatial):
         padded = dim_add(dim_add(size, window.pads_before[axis]), window.pads_after[axis])
-        room = dim_add(padded, dim_mul(dilated(window.kernel[axis], window.dilations[axis]), -1))
-        counts.append(dim_add(dim_floordiv(room, window.strides[axis]), 1))
+        last_start = dim_add(
+            padded, dim_mul(dilated(window.kernel[axis], window.dilations[axis]), -1)
+        )
+        counts.append(dim_add(dim_floordiv(last_start, window.strides[axis]), 1))
     require_sizes(counts, "room for one window")
     return tuple(counts)
 

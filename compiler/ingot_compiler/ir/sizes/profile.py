@@ -40,7 +40,7 @@ def profile_text(profile: Profile) -> str:
 
 
 def named_profile(profile: Profile) -> Text:
-    """The same, where symbols become the user's names."""
+    """The text of a profile, with the user's names in the place of symbols."""
     return joined(", ", [message(symbol(item.symbol), f" = {item.span}") for item in profile])
 
 

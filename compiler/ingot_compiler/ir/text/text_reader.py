@@ -161,7 +161,7 @@ class Reader:
         return found
 
     def until(self, closing: str, read: Callable[[Reader], Item]) -> tuple[Item, ...]:
-        """The same up to ``closing``, which is left."""
+        """What ``read`` reads, with commas between, up to ``closing``, which is not taken."""
         found: list[Item] = []
         while not self.at(closing):
             if found and not self.accept(","):

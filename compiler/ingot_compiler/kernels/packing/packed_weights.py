@@ -63,7 +63,8 @@ def conv_panels(fuser: Fuser, node: Node, dtype: DType, depth: int) -> Leaf:
 
 
 def conv_part_panels(fuser: Fuser, node: Node, count: int, depth: int) -> list[Leaf]:
-    """The same, of so many parts of bf16; then their greatest magnitude."""
+    """Constant weights of a ``conv`` in panels, as ``count`` parts of bf16; then their greatest
+    magnitude."""
     weights = fuser.values.expression(node.operands[1])
     parts = (weight_part(weights, number) for number in range(count))
     panels = [_conv_panels(fuser, node, part, "bf16", depth) for part in parts]
@@ -93,10 +94,12 @@ def transformed_weights(fuser: Fuser, node: Node, shape: WinogradShape) -> Leaf:
 
 def conv_weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     """[O, C, kernel..] copied to [G, kernel.., C, O/G] in the workspace."""
-    stored, kind = fuser.where(w), fuser.values.type_of(w)
-    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
+    stored, tensor_type = fuser.where(w), fuser.values.type_of(w)
+    own, strides = dim_floordiv(tensor_type.shape[0], groups), stored.view.strides
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
-    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], kind.shape[1], own))
+    packed = TensorType(
+        tensor_type.dtype, (groups, *tensor_type.shape[2:], tensor_type.shape[1], own)
+    )
     return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
 
 
@@ -104,12 +107,12 @@ def byte_panels_at_run_time(fuser: Fuser, b: int) -> Leaf:
     """[.., K, N] of bytes copied to panels in the workspace, zeros behind K and N."""
     width, together = panel_columns("i32"), rows_together(fuser.values.type_of(b).dtype)
     b = _with_whole_panels(fuser, b, together, width)
-    stored, kind = fuser.where(b), fuser.values.type_of(b)
-    *batch, depth, columns = kind.shape
+    stored, tensor_type = fuser.where(b), fuser.values.type_of(b)
+    *batch, depth, columns = tensor_type.shape
     *outer, down, across = stored.view.strides
     strides = (*outer, width * across, together * down, across, down)
     panels = (dim_floordiv(columns, width), dim_floordiv(depth, together), width, together)
-    packed = TensorType(kind.dtype, (*batch, *panels))
+    packed = TensorType(tensor_type.dtype, (*batch, *panels))
     return packed_at_run_time(
         fuser, b, packed, Stored(stored.buffer, View(strides, stored.view.offset))
     )
@@ -117,22 +120,23 @@ def byte_panels_at_run_time(fuser: Fuser, b: int) -> Leaf:
 
 def _with_whole_panels(fuser: Fuser, b: int, together: int, width: int) -> int:
     """B, or a new value of B with zeros behind its rows and columns."""
-    values, kind = fuser.values, fuser.values.type_of(b)
-    after: list[Dim] = [0] * kind.rank
+    values, tensor_type = fuser.values, fuser.values.type_of(b)
+    after: list[Dim] = [0] * tensor_type.rank
     for axis, unit in ((-2, together), (-1, width)):
         after[axis] = dim_add(
-            dim_mul(ceil_div(kind.shape[axis], unit), unit), dim_mul(kind.shape[axis], -1)
+            dim_mul(ceil_div(tensor_type.shape[axis], unit), unit),
+            dim_mul(tensor_type.shape[axis], -1),
         )
     if not any(after):
         return b
     device = values.device_of(b)
-    zero = values.add(TensorType(kind.dtype, ()), device)
-    literal: dict[str, Attribute] = {"dtype": kind.dtype, "shape": (), "value": (0,)}
+    zero = values.add(TensorType(tensor_type.dtype, ()), device)
+    literal: dict[str, Attribute] = {"dtype": tensor_type.dtype, "shape": (), "value": (0,)}
     fuser.defer_added(Node("literal", (), (zero,), make_attributes(literal)))
-    shape = tuple(map(dim_add, kind.shape, after))
-    padded = values.add(TensorType(kind.dtype, shape), device)
+    shape = tuple(map(dim_add, tensor_type.shape, after))
+    padded = values.add(TensorType(tensor_type.dtype, shape), device)
     pads: dict[str, Attribute] = {
-        "before": (0,) * kind.rank,
+        "before": (0,) * tensor_type.rank,
         "after": tuple(after),
         "mode": "constant",
     }
@@ -167,7 +171,7 @@ def byte_matrix_panels(fuser: Fuser, node: Node) -> list[Leaf]:
 
 
 def matrix_part_panels(fuser: Fuser, node: Node, count: int) -> list[Leaf]:
-    """The same, of so many parts of bf16; then their greatest magnitude."""
+    """A constant matrix in panels, as ``count`` parts of bf16; then its greatest magnitude."""
     matrix = fuser.values.expression(node.operands[1])
     parts = (weight_part(matrix, number) for number in range(count))
     return [*(_matrix_panels(fuser, node, part, "bf16") for part in parts), _greatest(fuser, node)]
@@ -185,7 +189,8 @@ def blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
 
 
 def group_blocks_in_panels(fuser: Fuser, node: Node) -> list[Leaf]:
-    """The same of ``grouped_matmul_blocks``, whose matrices follow each other."""
+    """The numbers of ``grouped_matmul_blocks``, their scales and zero points; its matrices follow
+    each other."""
     weights = map(fuser.values.expression, node.operands[2:])
     width = panel_columns("f32")
     return _blocks_in_panels(fuser, node, (packing.in_one_matrix(each, width) for each in weights))

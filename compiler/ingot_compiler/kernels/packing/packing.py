@@ -71,7 +71,7 @@ def factors_of(expression: Graph, dtype: DType, target: KernelTarget) -> Graph:
 
 
 def _without_widening(expression: Graph, narrow: Collection[DType]) -> Graph:
-    """The same numbers in a narrow type, where they are widened from it and then moved alone."""
+    """The numbers in a narrow type, where they are widened from it and then only moved."""
     moves: list[Node] = []
     makers = {node.results[0]: node for node in expression.nodes}
     node = makers[expression.outputs[0]]
@@ -136,7 +136,7 @@ def pack_panels(
 
 
 def _with_zeros(expression: Graph, after: Shape) -> Graph:
-    """So many zeros behind each axis."""
+    """Append ``after[axis]`` zeros to each axis."""
     if not any(after):
         return expression
     before = (0,) * len(after)

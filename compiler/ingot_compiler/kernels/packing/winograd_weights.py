@@ -144,6 +144,6 @@ def _by(builder: GraphBuilder, op: OpName, value: int, number: int) -> int:
     return builder.add(op, [value, builder.add("literal", [], literal)])
 
 
-def _sizes(kind: TensorType) -> tuple[int, ...]:
-    assert all(isinstance(size, int) for size in kind.shape)
-    return tuple(size for size in kind.shape if isinstance(size, int))
+def _sizes(tensor_type: TensorType) -> tuple[int, ...]:
+    assert all(isinstance(size, int) for size in tensor_type.shape)
+    return tuple(size for size in tensor_type.shape if isinstance(size, int))

@@ -76,9 +76,9 @@ class BlockDigits:
         return first, second, third
 
 
-def _workspace(number: int, kind: TensorType) -> Operand:
+def _workspace(number: int, tensor_type: TensorType) -> Operand:
     value = workspace_number(number)
-    return Operand(value, kind, value, dense_view(kind.shape, (0,)))
+    return Operand(value, tensor_type, value, dense_view(tensor_type.shape, (0,)))
 
 
 def with_operands(group: Group, digits: BlockDigits) -> tuple[Group, Group]:

@@ -248,8 +248,8 @@ def _team(product: Product, target: KernelTarget, dtype: DType) -> RegisterTile 
 def _team_units(
     product: Product, width: int, row_block: int, team_units: int, *, rows_outside: bool
 ) -> _Units:
-    """The same for units of which so many beside each other have the same columns, and row blocks
-    that follow one another."""
+    """The tile of each unit, where ``team_units`` units beside each other have the same columns,
+    and row blocks that follow one another."""
     teams = _units(product, width, row_block * team_units, rows_outside=rows_outside)
     index, place = (each(symbol("p"), team_units) for each in (dim_floordiv, dim_mod))
     outer, panel, start = (

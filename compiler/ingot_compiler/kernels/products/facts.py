@@ -50,8 +50,8 @@ def with_image(facts: ProductFacts, fuser: Fuser, image: Leaf) -> ProductFacts:
 def wishes_of(fuser: Fuser, node: Node) -> Wishes:
     """What the user wants of it; methods are measured, and asked for, for convolutions alone."""
     of_layer, of_all = fuser.methods.of(node), fuser.methods.of_all
-    asked = (of_layer, of_all) if node.op == "conv" else ()
-    return Wishes(fuser.precision, fuser.optimize, *asked)
+    named = (of_layer, of_all) if node.op == "conv" else ()
+    return Wishes(fuser.precision, fuser.optimize, *named)
 
 
 def target_of(fuser: Fuser, node: Node) -> KernelTarget:

@@ -51,8 +51,8 @@ class FloatParts:
     @property
     def maxima(self) -> Operand:
         """The greatest magnitude of each chunk of A."""
-        kind = TensorType("f32", (-(-self.count // _CHUNK),))
-        return _workspace(len(self.weights) + 1, kind)
+        tensor_type = TensorType("f32", (-(-self.count // _CHUNK),))
+        return _workspace(len(self.weights) + 1, tensor_type)
 
     @property
     def fits(self) -> Operand:
@@ -65,9 +65,9 @@ class FloatParts:
         return (*self.parts, self.maxima, self.fits)
 
 
-def _workspace(number: int, kind: TensorType) -> Operand:
+def _workspace(number: int, tensor_type: TensorType) -> Operand:
     value = workspace_number(number)
-    return Operand(value, kind, value, dense_view(kind.shape, (0,)))
+    return Operand(value, tensor_type, value, dense_view(tensor_type.shape, (0,)))
 
 
 def span_of(index: Dim, extents: Mapping[str, Dim]) -> tuple[int, int]:

@@ -182,7 +182,7 @@ def _block(depth: int, facts: StrassenFacts) -> int | None:
 
 
 def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[StrassenShape]:
-    """Those of which the rows and columns have one tile or more."""
+    """The shapes whose rows and columns have one tile or more."""
     for height, vectors in _TILES:
         width, high = 2 * vectors * _LANES, 2 * height
         if columns >= width and rows >= high:

@@ -105,13 +105,13 @@ def offer_winograd(facts: ProductFacts, wishes: Wishes, target: KernelTarget) ->
     is_fit = wishes.optimize != SIZE and facts.has_constant_weights
     if not is_fit or has_few_channels(facts, wishes, target) or wishes.of_layer == STRASSEN:
         return None
-    allowed, asked = allowed_shapes(facts, wishes, target), wishes.of_layer
-    if asked is None and wishes.of_all in method_names(allowed):
-        asked = wishes.of_all
-    if asked is None:
+    allowed, requested = allowed_shapes(facts, wishes, target), wishes.of_layer
+    if requested is None and wishes.of_all in method_names(allowed):
+        requested = wishes.of_all
+    if requested is None:
         shape = fastest_shape(allowed, facts, wishes, target)
     else:
-        shape = shape_of_method(facts.node, asked, allowed)
+        shape = shape_of_method(facts.node, requested, allowed)
     if shape is None:
         return None
     kind = WINOGRAD[WINOGRAD_TILES.index(shape.tile)]

@@ -210,7 +210,7 @@ def winograd_cycles(shape: WinogradShape, facts: ProductFacts, target: KernelTar
 
 
 def direct_cycles(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> float:
-    """The same for a direct convolution."""
+    """Predict the cycles of a direct convolution, in the unit of ``winograd_cycles``."""
     channels, lanes = typical(facts.weights.shape[1]), target.f32_lanes
     pixels = typical(dim_product((facts.result.shape[0], *facts.result.shape[2:])))
     vectors = _column_vectors(facts, lanes)

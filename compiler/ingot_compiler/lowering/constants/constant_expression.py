@@ -47,7 +47,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
     leaves: dict[int, frozenset[int]] = {}
     node_counts: dict[int, int] = {}
     weights = [node.results[0] for node in graph.nodes if node.op == "constant"]
-    room_bytes = GROWTH_TOTAL_FREE_BYTES + _size_bytes(graph, weights)
+    budget_bytes = GROWTH_TOTAL_FREE_BYTES + _size_bytes(graph, weights)
     grown_bytes: dict[int, int] = {}
     users, producers = cache(graph.users), cache(graph.producers)  # few graphs need them
     widened = widened_factors(graph)
@@ -66,11 +66,11 @@ def constant_values(graph: Graph) -> frozenset[int]:
         takes_place = node.operands and (node.op == "reduce" or node.op in MOVEMENT)
         if takes_place and grown_bytes[node.operands[0]] and len(users()[node.operands[0]]) == 1:
             freed_bytes = grown_bytes[node.operands[0]]
-        is_room = growth_bytes <= room_bytes + freed_bytes
-        if is_small and is_room and node_count <= EXPRESSION_NODES_MAX:
+        fits = growth_bytes <= budget_bytes + freed_bytes
+        if is_small and fits and node_count <= EXPRESSION_NODES_MAX:
             (result,) = node.results
             leaves[result], node_counts[result] = read, node_count
-            room_bytes += freed_bytes - growth_bytes
+            budget_bytes += freed_bytes - growth_bytes
             grown_bytes[result] = growth_bytes
     left = written_out(graph, leaves.keys()) | narrow_operands(graph, leaves.keys())
     return frozenset(leaves) - left

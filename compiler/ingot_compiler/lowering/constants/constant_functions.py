@@ -56,7 +56,7 @@ def _quarter_turns(x: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
 
 
 def _quarter_turns_of(x: float) -> tuple[int, float]:
-    """The same of one number, in integers as long as it takes."""
+    """Split one number into quarter turns modulo 4 and the rest, exactly, in long integers."""
     numerator, denominator = x.as_integer_ratio()
     half_pi = _pi() // 2
     scaled = (numerator << _PI_BITS) // denominator

@@ -44,15 +44,15 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
     _store_captured(fuser, regions)
     condition = read_number(fuser, node.operands[0])
     names = _names(node)
-    kinds = [fuser.values.type_of(result) for result in node.results]
-    buffers = [new_buffer(fuser, kind, names) for kind in kinds]
+    types = [fuser.values.type_of(result) for result in node.results]
+    buffers = [new_buffer(fuser, tensor_type, names) for tensor_type in types]
     branches: list[tuple[Step, ...]] = []
     for region in regions:
         inside = fuser.enter()
         run(region.first, region.last)
-        for kind, buffer, output in zip(kinds, buffers, region.outputs, strict=True):
+        for tensor_type, buffer, output in zip(types, buffers, region.outputs, strict=True):
             own = fuser.values.type_of(output).shape
-            set_symbols(fuser, named_sizes(kind.shape, own, names))
+            set_symbols(fuser, named_sizes(tensor_type.shape, own, names))
             store_dense(fuser, output, buffer)
         branches.append(fuser.leave(inside))
     fuser.append(IfStep(condition, *branches))

@@ -1,7 +1,7 @@
 """Symbols that are bound while ``main`` runs, and buffers whose size depends on them: what both
 forms of control flow need.
 
-In: the fuser, values and sizes. Out: steps that read and set symbols, buffers and their room. Not
+In: the fuser, values and sizes. Out: steps that read and set symbols, buffers and their growth. Not
 done here: branches and loops (``control``).
 """
 
@@ -67,22 +67,26 @@ def set_symbols(fuser: Fuser, sizes: Sizes) -> None:
 
 
 def new_buffer(
-    fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset(), *, grows: bool = False
+    fuser: Fuser,
+    tensor_type: TensorType,
+    names: frozenset[str] = frozenset(),
+    *,
+    grows: bool = False,
 ) -> int:
     """A dense buffer; a block that grows when its size is not known when ``main`` begins."""
     fuser.symbols.bind(names)
-    spec = BufferSpec("workspace", kind.dtype, kind.element_count)
-    return fuser.storage.add(spec, grows=grows or fuser.symbols.are_in(kind.element_count))
+    spec = BufferSpec("workspace", tensor_type.dtype, tensor_type.element_count)
+    return fuser.storage.add(spec, grows=grows or fuser.symbols.are_in(tensor_type.element_count))
 
 
-def make_room(fuser: Fuser, buffer: int, element_count: Dim) -> None:
-    """Append the step that makes room in a block that grows."""
+def grow_block(fuser: Fuser, buffer: int, element_count: Dim) -> None:
+    """Append the step that enlarges a block that grows."""
     if fuser.storage.grows(buffer):
         fuser.append(Grow(buffer, element_count))
 
 
 def store_dense(fuser: Fuser, value: int, buffer: int) -> None:
-    """Compute or copy a value into a buffer, for which room is made."""
-    kind = fuser.values.type_of(value)
-    make_room(fuser, buffer, kind.element_count)
-    fuser.store(value, Stored(buffer, dense_view(kind.shape)))
+    """Compute or copy a value into a buffer, which is enlarged for it."""
+    tensor_type = fuser.values.type_of(value)
+    grow_block(fuser, buffer, tensor_type.element_count)
+    fuser.store(value, Stored(buffer, dense_view(tensor_type.shape)))

@@ -47,7 +47,7 @@ class FlatGraph:
 
 
 def flatten(placed: PlacedGraph, expansions: Sequence[Mapping[str, Expansion]]) -> FlatGraph:
-    """The same graph, flat; values of the outermost graph keep their ids.
+    """Return the placed graph without regions; values of the outermost graph keep their ids.
 
     ``expansions``: per device, the host's first.
     """
@@ -115,8 +115,8 @@ class _Flattening:
                 )
             )
 
-    def _new_value(self, kind: TensorType, device: int) -> int:
-        self.types.append(kind)
+    def _new_value(self, tensor_type: TensorType, device: int) -> int:
+        self.types.append(tensor_type)
         self.device_of.append(device)
         return len(self.types) - 1
 

@@ -57,10 +57,10 @@ class Region:
 @dataclass(frozen=True, slots=True)
 class Held:
     """A value that is output number ``output`` and may lie where an input does: in memory for
-    ``room`` rows; ``moved`` is 0 where the input's rows lie there already."""
+    ``capacity`` rows; ``moved`` is 0 where the input's rows lie there already."""
 
     output: int
-    room: Dim
+    capacity: Dim
     moved: Dim
 
 
@@ -212,18 +212,20 @@ class Fuser:
         self._steps.append(group_of_composite(self.values, node, nodes, leaves, results))
 
     def _dense_place(self, value: int) -> Stored:
-        kind = self.values.type_of(value)
-        return self.storage.workspace(kind, range(kind.rank), self.values.device_of(value))
+        tensor_type = self.values.type_of(value)
+        return self.storage.workspace(
+            tensor_type, range(tensor_type.rank), self.values.device_of(value)
+        )
 
     def _place(self, value: int, tree: Deferred) -> Stored:
-        kind, halo = self.values.type_of(value), self.values.halo_of(value)
+        tensor_type, halo = self.values.type_of(value), self.values.halo_of(value)
         first = self._read_by_anchor(tree)
         leaves = sorted(tree.leaves, key=lambda leaf: leaf[0] not in first)
         operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in leaves]
         order = natural_order(
-            kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
+            tensor_type, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
         )
-        place = self.storage.workspace(kind, order, self.values.device_of(value), halo)
+        place = self.storage.workspace(tensor_type, order, self.values.device_of(value), halo)
         if halo is not None:
             self.fill_halo(value, place, halo)
             self.storage.put_image(value, place)

@@ -1,10 +1,11 @@
 """States of a graph: where an input and the output that continues it lie, together or apart.
 
 In: the fuser before its first node, the states. Out: ``HoldState`` steps, the pitch of the inputs;
-then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states (``lowering.groups.states``).
+then the rules of ``append`` and ``write_rows``. Not done here: which pairs are states
+(``lowering.groups.states``).
 
-The output has the pitch of the memory that the caller lends (``room``). Where the input lies in the
-same memory, nothing of it is copied, and only the new rows are written.
+The output has the pitch of the memory that the caller lends (``capacity``). Where the input lies in
+the same memory, nothing of it is copied, and only the new rows are written.
 """
 
 from __future__ import annotations
@@ -35,35 +36,35 @@ def hold_states(fuser: Fuser, inputs: Sequence[int], states: Sequence[State]) ->
         classes.setdefault((past, rows, state.fixed), []).append(state)
     for (past, rows, fixed), members in classes.items():
         taken = fuser.values.size_names()
-        room, pitch, moved = (fuser.symbols.new(taken) for _ in range(3))
-        fuser.symbols.bind((room, pitch, moved))
+        capacity, pitch, moved = (fuser.symbols.new(taken) for _ in range(3))
+        fuser.symbols.bind((capacity, pitch, moved))
         pairs = tuple(
             HeldPair(state.input, state.output, _row_bytes(fuser, state)) for state in members
         )
-        fuser.append(HoldState(room, pitch, moved, rows, past, pairs))
+        fuser.append(HoldState(capacity, pitch, moved, rows, past, pairs))
         for state in members:
             if fixed:
                 fuser.hold(state.result, Held(state.output, rows, symbol(moved)))
                 continue
             value = inputs[state.input]
             stored = fuser.where(value)
-            kind = fuser.values.type_of(value)
-            view, _ = _pitched(kind, state.axis, symbol(pitch))
+            tensor_type = fuser.values.type_of(value)
+            view, _ = _pitched(tensor_type, state.axis, symbol(pitch))
             fuser.storage.put(value, Stored(stored.buffer, view))
-            fuser.hold(state.result, Held(state.output, symbol(room), symbol(moved)))
+            fuser.hold(state.result, Held(state.output, symbol(capacity), symbol(moved)))
 
 
 def _row_bytes(fuser: Fuser, state: State) -> Dim:
-    kind = fuser.values.type_of(state.result)
-    beside = (*kind.shape[: state.axis], *kind.shape[state.axis + 1 :])
-    return dim_mul(dim_product(beside), dtype_size_bytes(kind.dtype))
+    tensor_type = fuser.values.type_of(state.result)
+    beside = (*tensor_type.shape[: state.axis], *tensor_type.shape[state.axis + 1 :])
+    return dim_mul(dim_product(beside), dtype_size_bytes(tensor_type.dtype))
 
 
-def _pitched(kind: TensorType, axis: int, rows: Dim) -> tuple[View, Dim]:
+def _pitched(tensor_type: TensorType, axis: int, rows: Dim) -> tuple[View, Dim]:
     """How a tensor lies row-major in memory for so many rows along an axis; elements of that."""
-    after = [0] * kind.rank
-    behind = [rows - kind.shape[axis] if at == axis else 0 for at in range(kind.rank)]
-    return haloed_view(kind.shape, range(kind.rank), after, behind)
+    after = [0] * tensor_type.rank
+    behind = [rows - tensor_type.shape[axis] if at == axis else 0 for at in range(tensor_type.rank)]
+    return haloed_view(tensor_type.shape, range(tensor_type.rank), after, behind)
 
 
 def append(fuser: Fuser, node: Node) -> None:
@@ -73,11 +74,11 @@ def append(fuser: Fuser, node: Node) -> None:
     if held is None:
         concat(fuser, node)
         return
-    kind, axis = fuser.values.type_of(result), node.integer("axis")
+    tensor_type, axis = fuser.values.type_of(result), node.integer("axis")
     place = _place(fuser, node, held)
     length = fuser.values.type_of(past).shape[axis]
-    starts = tuple(length if at == axis else 0 for at in range(kind.rank))
-    fuser.store(new, Stored(place.buffer, slice_view(place.view, starts, (1,) * kind.rank)))
+    starts = tuple(length if at == axis else 0 for at in range(tensor_type.rank))
+    fuser.store(new, Stored(place.buffer, slice_view(place.view, starts, (1,) * tensor_type.rank)))
     fuser.storage.put(result, place)
 
 
@@ -154,9 +155,11 @@ def _is_output(fuser: Fuser, stored: Stored, number: int) -> bool:
 
 def _memory(fuser: Fuser, node: Node, held: Held) -> Stored:
     """The memory of a state's output."""
-    kind = fuser.values.type_of(node.results[0])
-    view, count = _pitched(kind, node.integer("axis"), held.room)
-    return Stored(fuser.storage.add(BufferSpec("output", kind.dtype, count, held.output)), view)
+    tensor_type = fuser.values.type_of(node.results[0])
+    view, count = _pitched(tensor_type, node.integer("axis"), held.capacity)
+    return Stored(
+        fuser.storage.add(BufferSpec("output", tensor_type.dtype, count, held.output)), view
+    )
 
 
 def _place(fuser: Fuser, node: Node, held: Held) -> Stored:

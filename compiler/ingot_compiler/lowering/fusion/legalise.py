@@ -47,7 +47,7 @@ def expand(
     made = {result for part in builder.nodes for result in part.results}
     types = [builder.types[value] for value in found if value in made]
     if types != list(results) or len(set(found)) != len(found):
-        expected, got = (", ".join(map(str, kinds)) for kinds in (results, types))
+        expected, got = (", ".join(map(str, each)) for each in (results, types))
         raise InternalError(
             f"the expansion of {node.op} for a device gives other results",
             why=f"expected new values of types {expected}, got {got or 'none'}",

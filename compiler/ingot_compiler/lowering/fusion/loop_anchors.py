@@ -118,12 +118,16 @@ def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
     pools = {user.op for user in fuser.values.users(x)} <= {"average_pool", "max_pool"}
     is_padded = any(pad != 0 for name in _PADS for pad in node.dims(name))
     least = _ROW_MIN if is_padded else _INSIDE_MIN
-    kind, target = fuser.values.type_of(x), fuser.targets[fuser.values.device_of(x)]
+    tensor_type, target = fuser.values.type_of(x), fuser.targets[fuser.values.device_of(x)]
     shape = fuser.values.type_of(node.results[0]).shape
-    is_shuffled = kind.dtype == "f32" and has_short_rows(node, kind.shape, shape, target)
-    longest = kind.shape[-1] if is_shuffled else width
-    is_plane = kind.dtype == "f32" and has_small_planes(node, kind.shape, shape, target)
-    is_short = not is_plane and typical(longest) < least and kind.shape[1] != 1
+    is_shuffled = tensor_type.dtype == "f32" and has_short_rows(
+        node, tensor_type.shape, shape, target
+    )
+    longest = tensor_type.shape[-1] if is_shuffled else width
+    is_plane = tensor_type.dtype == "f32" and has_small_planes(
+        node, tensor_type.shape, shape, target
+    )
+    is_short = not is_plane and typical(longest) < least and tensor_type.shape[1] != 1
     is_large = is_split(node) and not is_written_out(node)
     if stored is None or not pools or is_short or is_large:
         return False
@@ -168,10 +172,12 @@ def scatter(kind: Kind) -> AnchorRule:
 def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
     """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
     w, groups = node.operands[1], node.integer("groups")
-    stored, kind = fuser.where(w), fuser.values.type_of(w)
-    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
+    stored, tensor_type = fuser.where(w), fuser.values.type_of(w)
+    own, strides = dim_floordiv(tensor_type.shape[0], groups), stored.view.strides
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
-    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], own, kind.shape[1]))
+    packed = TensorType(
+        tensor_type.dtype, (groups, *tensor_type.shape[2:], own, tensor_type.shape[1])
+    )
     weights = packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
     x, *others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
     anchor = replace(node, operands=(node.operands[0], weights[0], *node.operands[2:]))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.control_symbols import (
+    grow_block,
     is_name,
-    make_room,
     named_sizes,
     new_buffer,
     set_symbols,
@@ -33,18 +33,18 @@ class Scan:
     spare: int
 
 
-def new_scan(fuser: Fuser, kind: TensorType, names: frozenset[str], *, known: bool) -> Scan:
+def new_scan(fuser: Fuser, tensor_type: TensorType, names: frozenset[str], *, known: bool) -> Scan:
     """The buffer of a collected output; ``known``: whether the number of iterations is."""
-    unknown = [dim for dim in kind.shape if is_name(dim, names)]
+    unknown = [dim for dim in tensor_type.shape if is_name(dim, names)]
     set_symbols(fuser, [(dim, 0) for dim in unknown])
     grows = bool(unknown) or not known
-    buffer = new_buffer(fuser, kind, names, grows=grows)
+    buffer = new_buffer(fuser, tensor_type, names, grows=grows)
     if not grows:
-        make_room(fuser, buffer, kind.element_count)
-        return Scan(kind, buffer, False, -1)
+        grow_block(fuser, buffer, tensor_type.element_count)
+        return Scan(tensor_type, buffer, False, -1)
     spare = fuser.storage.add(fuser.storage.spec(buffer), grows=True)
     fuser.append(Grow(buffer, 0))
-    return Scan(kind, buffer, True, spare)
+    return Scan(tensor_type, buffer, True, spare)
 
 
 def store_row(fuser: Fuser, value: int, scan: Scan, counter: Dim, names: frozenset[str]) -> None:

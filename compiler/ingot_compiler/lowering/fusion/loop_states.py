@@ -29,9 +29,9 @@ from ingot_compiler.lowering.groups.views import dense_view
 
 def new_state(fuser: Fuser, initial: int, inside: int) -> int:
     """The buffer of the carried value ``inside``, holding the first one."""
-    outer, kind = fuser.values.type_of(initial), fuser.values.type_of(inside)
-    set_symbols(fuser, list(zip(kind.shape, outer.shape, strict=True)))
-    buffer = new_buffer(fuser, kind)
+    outer, tensor_type = fuser.values.type_of(initial), fuser.values.type_of(inside)
+    set_symbols(fuser, list(zip(tensor_type.shape, outer.shape, strict=True)))
+    buffer = new_buffer(fuser, tensor_type)
     store_dense(fuser, initial, buffer)
     return buffer
 

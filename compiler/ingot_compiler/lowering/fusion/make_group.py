@@ -61,11 +61,11 @@ def group_of_halo(values: FusionValues, value: int, place: Stored, halo: Halo) -
     own_op = cast("OpName", FILL_HALO.name)  # of fusion's own: in no graph
     attributes = make_attributes({"before": halo.before, "after": halo.after, "value": halo.value})
     node = Node(own_op, (), (value,), attributes)
-    kind = values.type_of(value)
-    result = Operand(value, kind, place.buffer, place.view)
+    tensor_type = values.type_of(value)
+    result = Operand(value, tensor_type, place.buffer, place.view)
     source, device = values.source_of(value), values.device_of(value)
     return Group(
-        Method(FILL_HALO.name), (node,), (), (result,), ((value, kind),), 0, source, device
+        Method(FILL_HALO.name), (node,), (), (result,), ((value, tensor_type),), 0, source, device
     )
 
 

@@ -76,14 +76,16 @@ def broadcast_to(fuser: Fuser, node: Node) -> None:
 def concat(fuser: Fuser, node: Node) -> None:
     """One buffer; every operand is computed, or copied, into its part."""
     values, result = fuser.values, node.results[0]
-    kind, halo, axis = values.type_of(result), values.halo_of(result), node.integer("axis")
+    tensor_type, halo, axis = values.type_of(result), values.halo_of(result), node.integer("axis")
     image = values.is_image(result) or _lies_channels_last(fuser, node)
-    order = channels_last(kind.rank) if image else range(kind.rank)
-    place = fuser.storage.workspace(kind, order, values.device_of(result), halo)
+    order = channels_last(tensor_type.rank) if image else range(tensor_type.rank)
+    place = fuser.storage.workspace(tensor_type, order, values.device_of(result), halo)
     start: Dim = 0
     for operand in node.operands:
-        starts = tuple(start if position == axis else 0 for position in range(kind.rank))
-        fuser.store(operand, Stored(place.buffer, slice_view(place.view, starts, (1,) * kind.rank)))
+        starts = tuple(start if position == axis else 0 for position in range(tensor_type.rank))
+        fuser.store(
+            operand, Stored(place.buffer, slice_view(place.view, starts, (1,) * tensor_type.rank))
+        )
         start = start + values.type_of(operand).shape[axis]
     fuser.storage.put(result, place)
     if halo is not None:
@@ -136,7 +138,7 @@ def require_dim(fuser: Fuser, node: Node) -> None:
 
 
 def copy(fuser: Fuser, node: Node) -> None:
-    """The same layout on another device."""
+    """Lower a copy: the result has the layout of its operand, on another device."""
     transfer(fuser, node.operands[0], node.results[0], node.source)
 
 

@@ -59,8 +59,8 @@ def narrow_tail(values: FusionValues, tree: Deferred, value: int) -> NarrowTail 
 
 
 def _is_narrow(values: FusionValues, current: int, value: int) -> bool:
-    kind, wanted = values.type_of(current), values.type_of(value)
-    bits = dtype_size_bits(kind.dtype)
-    is_integer = kind.dtype in SIGNED | UNSIGNED
+    tensor_type, wanted = values.type_of(current), values.type_of(value)
+    bits = dtype_size_bits(tensor_type.dtype)
+    is_integer = tensor_type.dtype in SIGNED | UNSIGNED
     narrower = bits <= _BITS_MAX and bits < dtype_size_bits(wanted.dtype)
-    return is_integer and narrower and kind.shape == wanted.shape
+    return is_integer and narrower and tensor_type.shape == wanted.shape

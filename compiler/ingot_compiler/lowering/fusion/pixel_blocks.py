@@ -29,9 +29,13 @@ def stores_pixel_blocks(fuser: Fuser, node: Node) -> bool:
     if not is_conv or tree.kind.result_layout is not ResultLayout.CHANNELS_LAST:
         return False
     transposed, whole = moved.operands[0], moved.results[0]
-    kind, halo, device = values.type_of(whole), values.halo_of(whole), values.device_of(whole)
-    place = fuser.storage.workspace(kind, channels_last(kind.rank), device, halo)
-    view = reshape_view(place.view, kind.shape, values.type_of(transposed).shape)
+    tensor_type, halo, device = (
+        values.type_of(whole),
+        values.halo_of(whole),
+        values.device_of(whole),
+    )
+    place = fuser.storage.workspace(tensor_type, channels_last(tensor_type.rank), device, halo)
+    view = reshape_view(place.view, tensor_type.shape, values.type_of(transposed).shape)
     if view is None:
         return False
     if halo is not None:

@@ -19,8 +19,8 @@ from ingot_compiler.lowering.groups.views import is_dense, storage_order
 
 def relaid(fuser: Fuser, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:
     """A copy of a value in another layout."""
-    kind, device = fuser.values.type_of(value), fuser.values.device_of(value)
-    place = fuser.storage.workspace(kind, order, device, halo)
+    tensor_type, device = fuser.values.type_of(value), fuser.values.device_of(value)
+    place = fuser.storage.workspace(tensor_type, order, device, halo)
     fuser.copy(value, place)
     if halo is not None:
         fuser.fill_halo(value, place, halo)
@@ -29,15 +29,15 @@ def relaid(fuser: Fuser, value: int, order: Sequence[int], halo: Halo | None = N
 
 def dense(fuser: Fuser, value: int) -> Stored:
     """The value row-major without gaps."""
-    stored, kind = fuser.where(value), fuser.values.type_of(value)
-    fits = is_dense(View(stored.view.strides), kind.shape)
+    stored, tensor_type = fuser.where(value), fuser.values.type_of(value)
+    fits = is_dense(View(stored.view.strides), tensor_type.shape)
     return stored if fits else _row_major(fuser, value)
 
 
 def contiguous(fuser: Fuser, value: int) -> Stored:
     """The value with stride 1 along its last axis."""
-    stored, kind = fuser.where(value), fuser.values.type_of(value)
-    if stored.view.strides[-1] == 1 or kind.shape[-1] == 1:
+    stored, tensor_type = fuser.where(value), fuser.values.type_of(value)
+    if stored.view.strides[-1] == 1 or tensor_type.shape[-1] == 1:
         return replace(stored, view=View((*stored.view.strides[:-1], 1), stored.view.offset))
     return _row_major(fuser, value)
 
@@ -84,12 +84,14 @@ def transfer(fuser: Fuser, value: int, result: int, source: tuple[int, ...]) -> 
     A value that is only a part of its buffer is cut out first. One without elements is there with
     its buffer: no kernel writes it, and nothing is to be copied.
     """
-    stored, kind = fuser.where(value), fuser.values.type_of(value)
-    if typical(fuser.storage.spec(stored.buffer).element_count) > typical(kind.element_count):
-        stored = relaid(fuser, value, storage_order(stored.view, kind.shape))
+    stored, tensor_type = fuser.where(value), fuser.values.type_of(value)
+    if typical(fuser.storage.spec(stored.buffer).element_count) > typical(
+        tensor_type.element_count
+    ):
+        stored = relaid(fuser, value, storage_order(stored.view, tensor_type.shape))
     device = fuser.values.device_of(result)
     spec = replace(fuser.storage.spec(stored.buffer), kind="workspace", index=-1, device=device)
     buffer = fuser.storage.add(spec)
-    if kind.element_count != 0:
+    if tensor_type.element_count != 0:
         fuser.append(Copy(stored.buffer, buffer, source))
     fuser.storage.put(result, Stored(buffer, stored.view))

@@ -87,12 +87,12 @@ class Requirements:
         """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
         operands = [self._values.type_of(operand) for operand in node.operands]
         # A model has many elementwise ops of few types, and casts.
-        asked = node.op, tuple(operands), node.attributes
-        if asked in self._nothing:
+        key = node.op, tuple(operands), node.attributes
+        if key in self._nothing:
             return []
         found = self._of_constraints(node, operands)
         if not found:
-            self._nothing.add(asked)
+            self._nothing.add(key)
         return found
 
     def _shapes(self, node: Node) -> list[tuple[Dim, ...]]:

@@ -44,9 +44,11 @@ class Storage:
         self._constant_buffers: dict[tuple[Graph, int], int] = {}
         self._grown: set[int] = set()
         self._places = Places({}, {}, {})
-        for position, (value, kind) in enumerate(inputs):
-            buffer = self.add(BufferSpec("input", kind.dtype, kind.element_count, position))
-            self.put(value, Stored(buffer, dense_view(kind.shape)))
+        for position, (value, tensor_type) in enumerate(inputs):
+            buffer = self.add(
+                BufferSpec("input", tensor_type.dtype, tensor_type.element_count, position)
+            )
+            self.put(value, Stored(buffer, dense_view(tensor_type.shape)))
 
     @property
     def buffers(self) -> tuple[BufferSpec, ...]:
@@ -79,25 +81,31 @@ class Storage:
         self._buffers[buffer] = BufferSpec("output", spec.dtype, spec.element_count, position)
 
     def workspace(
-        self, kind: TensorType, order: Sequence[int], device: int, halo: Halo | None = None
+        self, tensor_type: TensorType, order: Sequence[int], device: int, halo: Halo | None = None
     ) -> Stored:
         """A new workspace buffer on a device for a tensor stored in ``order``."""
-        none = (0,) * kind.rank
+        none = (0,) * tensor_type.rank
         before, after = (halo.before, halo.after) if halo else (none, none)
-        view, count = haloed_view(kind.shape, order, before, after)
-        return Stored(self.add(BufferSpec("workspace", kind.dtype, count, device=device)), view)
+        view, count = haloed_view(tensor_type.shape, order, before, after)
+        return Stored(
+            self.add(BufferSpec("workspace", tensor_type.dtype, count, device=device)), view
+        )
 
     def constant(self, expression: Graph, device: int) -> Stored:
         """A folded expression, dense; equal expressions on one device share a buffer."""
-        kind = expression.types[expression.outputs[0]]
+        tensor_type = expression.types[expression.outputs[0]]
         key = expression, device
         if key not in self._constant_buffers:
             spec = BufferSpec(
-                "constant", kind.dtype, kind.element_count, len(self._constants), device
+                "constant",
+                tensor_type.dtype,
+                tensor_type.element_count,
+                len(self._constants),
+                device,
             )
             self._constants.append(expression)
             self._constant_buffers[key] = self.add(spec)
-        return Stored(self._constant_buffers[key], dense_view(kind.shape))
+        return Stored(self._constant_buffers[key], dense_view(tensor_type.shape))
 
     # ---- places of values ------------------------------------------------------------------------
 

@@ -19,26 +19,28 @@ def store_outputs(fuser: Fuser, outputs: Sequence[int]) -> None:
     """The workspace buffer that an output fills becomes its buffer, or the output is copied."""
     taken: set[int] = set()
     for position, value in enumerate(outputs):
-        stored, kind = fuser.where(value), fuser.values.type_of(value)
+        stored, tensor_type = fuser.where(value), fuser.values.type_of(value)
         held = fuser.held(value)
         if held is not None and held.output == position:
             pass  # it was written into its place
-        elif stored.buffer not in taken and _may_become_output(fuser.storage, stored, kind):
+        elif stored.buffer not in taken and _may_become_output(fuser.storage, stored, tensor_type):
             fuser.storage.become_output(stored.buffer, position)
         else:
-            spec = BufferSpec("output", kind.dtype, kind.element_count, position)
-            stored = Stored(fuser.storage.add(spec), dense_view(kind.shape))
+            spec = BufferSpec("output", tensor_type.dtype, tensor_type.element_count, position)
+            stored = Stored(fuser.storage.add(spec), dense_view(tensor_type.shape))
             fuser.copy(value, stored)
         taken.add(stored.buffer)
 
 
-def _may_become_output(storage: Storage, stored: Stored, kind: TensorType) -> bool:
+def _may_become_output(storage: Storage, stored: Stored, tensor_type: TensorType) -> bool:
     """Whether a value fills a workspace buffer of its own."""
     spec = storage.spec(stored.buffer)
-    whole = is_dense(stored.view, kind.shape) and spec.element_count == kind.element_count
+    whole = (
+        is_dense(stored.view, tensor_type.shape) and spec.element_count == tensor_type.element_count
+    )
     return (
         whole
         and spec.kind == "workspace"
-        and spec.dtype == kind.dtype
+        and spec.dtype == tensor_type.dtype
         and not storage.grows(stored.buffer)
     )

@@ -90,12 +90,15 @@ class FusionValues:
     def size_names(self) -> frozenset[str]:
         """The symbols in all shapes."""
         return frozenset(
-            name for kind in self._types for dim in kind.shape for name in symbols_of(dim)
+            name
+            for tensor_type in self._types
+            for dim in tensor_type.shape
+            for name in symbols_of(dim)
         )
 
-    def add(self, kind: TensorType, device: int) -> int:
+    def add(self, tensor_type: TensorType, device: int) -> int:
         """A value that the graph does not name (a packed weight)."""
-        self._types.append(kind)
+        self._types.append(tensor_type)
         self._devices.append(device)
         return len(self._types) - 1
 

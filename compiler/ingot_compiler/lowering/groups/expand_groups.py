@@ -30,10 +30,10 @@ def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> Fused
     """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all
     groups, in order."""
     expansion = _Expansion(list(fused.buffers), iter(group_steps))
-    general, *special = versions_of(fused)
+    general, *specialised = versions_of(fused)
     steps = list(expansion.steps(general.steps))
     specialisations: list[Specialisation] = []
-    for version in special:
+    for version in specialised:
         specialisations.append(Specialisation(len(steps), version.profile))
         steps += expansion.steps(version.steps)
     return replace(
@@ -52,7 +52,7 @@ class _Expansion:
     program_count: int = 0
 
     def steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """The same steps, with launches in the place of groups."""
+        """Return the steps with launches in the place of groups."""
         return tuple(found for step in steps for found in self._expanded(step))
 
     def _expanded(self, step: Step) -> Iterator[Step]:

@@ -143,14 +143,14 @@ class HeldPair:
 class HoldState:
     """How some pairs of an input and an output lie, which hold the same number of rows.
 
-    Where each output begins where its input does, ``room`` is for how many rows there is memory,
-    ``pitch`` the same, and ``moved`` 0: the rows of the input lie in the output already. Else
-    ``room`` is ``rows``, those of the output; ``pitch`` is ``past``, those of the input; ``moved``
-    is 1.
+    Where each output begins where its input does, ``capacity`` is for how many rows there is
+    memory, ``pitch`` the same, and ``moved`` 0: the rows of the input lie in the output already.
+    Else ``capacity`` is ``rows``, those of the output; ``pitch`` is ``past``, those of the input;
+    ``moved`` is 1.
     """
 
-    TEXT: ClassVar = "hold $room, $pitch, $moved from $past to $rows: $pairs"
-    room: SymbolName
+    TEXT: ClassVar = "hold $capacity, $pitch, $moved from $past to $rows: $pairs"
+    capacity: SymbolName
     pitch: SymbolName
     moved: SymbolName
     rows: Dim
@@ -160,7 +160,7 @@ class HoldState:
     @property
     def symbols(self) -> tuple[str, ...]:
         """What it binds."""
-        return self.room, self.pitch, self.moved
+        return self.capacity, self.pitch, self.moved
 
 
 @dataclass(frozen=True, slots=True)

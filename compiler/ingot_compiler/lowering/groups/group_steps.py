@@ -109,7 +109,7 @@ def choose(condition: Dim, then: LoweredGroup, otherwise: LoweredGroup) -> Lower
 
 
 def moved_programs(steps: Sequence[GroupStep], first: int) -> tuple[GroupStep, ...]:
-    """The same steps, whose programs are counted from ``first``."""
+    """Return the steps with their programs counted from ``first``."""
 
     def moved(step: GroupStep) -> GroupStep:
         if isinstance(step, GroupLaunch):

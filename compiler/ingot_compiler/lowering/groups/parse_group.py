@@ -53,8 +53,8 @@ class _Values:
         """The nodes of a kernel; it has no regions, and its values any numbers."""
         reader, found = self.reader, list[Node]()
 
-        def define(_: Token, number: int, kind: TensorType) -> int:
-            self.types[number] = kind
+        def define(_: Token, number: int, tensor_type: TensorType) -> int:
+            self.types[number] = tensor_type
             return number
 
         def region(_: int) -> Graph:

@@ -63,7 +63,7 @@ class Space:
         return self.offset(broadcast_view(view, shape, self.shape))
 
     def split(self, axis: int, shape: Shape) -> Space:
-        """The same point of a tensor of ``shape``, which has several axes in the place of one."""
+        """The point in a tensor of ``shape``, which has several axes in the place of one."""
         more = len(shape) - len(self.shape)
 
         def renumbered(run: Run) -> Run:

@@ -87,7 +87,7 @@ def _specialisations(fused: FusedGraph, sizes: frozenset[str]) -> Iterator[Probl
 
 
 def _sizes_of_inputs(fused: FusedGraph) -> frozenset[str]:
-    dims = {dim for kind in fused.inputs for dim in kind.shape}
+    dims = {dim for tensor_type in fused.inputs for dim in tensor_type.shape}
     return frozenset(name for dim in dims for name in symbol_set(dim) if dim == symbol(name))
 
 

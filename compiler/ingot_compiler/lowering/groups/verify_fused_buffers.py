@@ -23,7 +23,7 @@ def find_buffer_problems(fused: FusedGraph, sizes: frozenset[str]) -> Iterator[P
     first_of_constant: dict[int, int] = {}
     for number, spec in enumerate(fused.buffers):
         yield from _place(number, spec)
-        yield from _room(number, spec, sizes)
+        yield from _element_count(number, spec, sizes)
         count = _count_of_kind(fused, spec)
         if (spec.index >= 0) != (spec.kind != "workspace") or spec.index >= count:
             expected = "no number" if spec.kind == "workspace" else f"a number below {count}"
@@ -55,7 +55,7 @@ def _place(number: int, spec: BufferSpec) -> Iterator[Problem]:
         yield _problem(number, "a device", str(spec.device), "devices of buffers")
 
 
-def _room(number: int, spec: BufferSpec, sizes: frozenset[str]) -> Iterator[Problem]:
+def _element_count(number: int, spec: BufferSpec, sizes: frozenset[str]) -> Iterator[Problem]:
     count = spec.element_count
     if isinstance(count, int) and count < 0:
         yield _problem(number, "at least 0", str(count), "elements of buffers")
@@ -67,21 +67,21 @@ def _room(number: int, spec: BufferSpec, sizes: frozenset[str]) -> Iterator[Prob
 def _dense(fused: FusedGraph, number: int, spec: BufferSpec) -> Iterator[Problem]:
     """That an input or output has the elements of its tensor: of any size, or of a
     specialisation's."""
-    kind = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
+    tensor_type = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
     bindings = [profile_bindings(each.profile) for each in fused.specialisations]
-    counts = [substitute(kind.element_count, each) for each in ({}, *bindings)]
-    if spec.kind == "output" and symbol_set(spec.element_count) & _rooms(fused, spec.index):
+    counts = [substitute(tensor_type.element_count, each) for each in ({}, *bindings)]
+    if spec.kind == "output" and symbol_set(spec.element_count) & _capacities(fused, spec.index):
         return  # it has the pitch of the memory that a state is given, not that of its rows
-    if kind.dtype != spec.dtype or spec.element_count not in counts:
-        expected = f"{kind.dtype} x {kind.element_count}"
+    if tensor_type.dtype != spec.dtype or spec.element_count not in counts:
+        expected = f"{tensor_type.dtype} x {tensor_type.element_count}"
         got = f"{spec.dtype} x {spec.element_count}"
         yield _problem(number, expected, got, f"an {spec.kind} is dense")
 
 
-def _rooms(fused: FusedGraph, output: int) -> set[str]:
+def _capacities(fused: FusedGraph, output: int) -> set[str]:
     """The symbols that say for how many rows there is memory where an output lies."""
     return {
-        step.room
+        step.capacity
         for step in fused.steps
         if isinstance(step, HoldState)
         for pair in step.pairs
@@ -117,9 +117,9 @@ def _constant_type(fused: FusedGraph, number: int) -> Iterator[Problem]:
         yield Problem(path, name, "a buffer", "none", "buffers of constants")
     if expression.outputs[0] >= len(expression.types):
         return
-    kind = expression.types[expression.outputs[0]]
+    tensor_type = expression.types[expression.outputs[0]]
     for spec in specs:
-        if (kind.dtype, kind.element_count) != (spec.dtype, spec.element_count):
+        if (tensor_type.dtype, tensor_type.element_count) != (spec.dtype, spec.element_count):
             expected = f"{spec.dtype} x {spec.element_count}"
-            got = f"{kind.dtype} x {kind.element_count}"
+            got = f"{tensor_type.dtype} x {tensor_type.element_count}"
             yield Problem(path, name, expected, got, "a constant fills its buffer")

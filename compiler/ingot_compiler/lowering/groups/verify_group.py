@@ -28,7 +28,7 @@ def find_group_problems(scope: FusedScope, group: Group) -> Iterator[Problem]:
     for value in sorted(_unknown_values(group)):
         expected = "a value that is read or made here"
         yield scope.problem(expected, f"%{value}", "operands of a kernel's nodes")
-    yield from scope.sizes(dim for _, kind in group.types for dim in kind.shape)
+    yield from scope.sizes(dim for _, tensor_type in group.types for dim in tensor_type.shape)
     for operand in group.operands:
         yield from _operand(scope, operand, group)
         if operand.type.element_count != 0:
@@ -50,10 +50,10 @@ def _unknown_values(group: Group) -> set[int]:
 
 def _operand(scope: FusedScope, operand: Operand, group: Group) -> Iterator[Problem]:
     """What a kernel reads or writes: type, device, place."""
-    kind, own = dict(group.types).get(operand.value), operand.type
+    tensor_type, own = dict(group.types).get(operand.value), operand.type
     yield from scope.sizes((operand.view.offset, *operand.view.strides))
-    if own != kind:
-        yield scope.problem(str(kind), str(own), f"type of %{operand.value}")
+    if own != tensor_type:
+        yield scope.problem(str(tensor_type), str(own), f"type of %{operand.value}")
     spec = scope.spec(operand.buffer)
     if spec is None:
         yield scope.no_buffer(operand.buffer)

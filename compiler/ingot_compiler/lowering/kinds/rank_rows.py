@@ -16,7 +16,7 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
-from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
+from ingot_compiler.lowering.kinds.strided_lines import LINE, strided_loop, unit_count, work_of_unit
 from ingot_compiler.lowering.loops.loop_values import FromIndex, Load, Value
 from ingot_compiler.lowering.loops.program import For, LoopProgram, Statement, Store
 
@@ -41,9 +41,9 @@ def lower_rank_rows(group: Group, target: KernelTarget) -> LoopProgram:
         found = Load(buffers.number(ordered), row + c)
         first = Store(buffers.number(result), dim_mul(LINE, count) + c, found)
         body.append(For("c", count, "vector", (first,)))
-    turns = in_turn(lines, tuple(body))
+    loop = strided_loop(lines, tuple(body))
     grain = grain_for(work_of_unit(lines, dim_mul(length, length)))
-    return finish_program(buffers, (turns,), unit_count(lines), grain)
+    return finish_program(buffers, (loop,), unit_count(lines), grain)
 
 
 def workspaces(keys: TensorType, count: Dim) -> list[TensorType]:

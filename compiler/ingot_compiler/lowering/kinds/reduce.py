@@ -67,7 +67,7 @@ def nested_reduce(
 
 
 def _while_inner_runs(axes: list[tuple[str, Dim]]) -> list[tuple[str, Dim]]:
-    """The same loops, of which an outer one does not run where an inner one has nothing to do."""
+    """Return the loops so that an outer one does not run where an inner one has nothing to do."""
     found: list[tuple[str, Dim]] = []
     some: Dim = 1
     for variable, extent in reversed(axes):

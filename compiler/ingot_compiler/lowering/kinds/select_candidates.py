@@ -24,7 +24,7 @@ from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.lines import line_count, load_of_line
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.rank_sort import rank_each
-from ingot_compiler.lowering.kinds.turns import LINE, in_turn, unit_count, work_of_unit
+from ingot_compiler.lowering.kinds.strided_lines import LINE, strided_loop, unit_count, work_of_unit
 from ingot_compiler.lowering.loops.loop_values import (
     Apply,
     Compare,
@@ -192,7 +192,7 @@ def lower_select_candidates(group: Group, target: KernelTarget) -> LoopProgram:
     body = (*selection.set_limit(), selection.walk(), *selection.finish(buffers.number(result)))
     lines = line_count(shape, len(shape) - 1)
     grain = grain_for(work_of_unit(lines, shape[-1]))
-    return finish_program(buffers, (in_turn(lines, body),), unit_count(lines), grain)
+    return finish_program(buffers, (strided_loop(lines, body),), unit_count(lines), grain)
 
 
 def workspaces(keys: TensorType, count: int) -> list[TensorType]:

@@ -41,9 +41,9 @@ def lower_select_or_sort(group: Group, target: KernelTarget) -> LoweredGroup:
     )
 
 
-def _workspace(number: int, kind: TensorType) -> Operand:
+def _workspace(number: int, tensor_type: TensorType) -> Operand:
     value = workspace_number(number)
-    return Operand(value, kind, value, dense_view(kind.shape))
+    return Operand(value, tensor_type, value, dense_view(tensor_type.shape))
 
 
 SELECT_OR_SORT = Kind("select_or_sort", lower_select_or_sort)

@@ -47,24 +47,24 @@ class _Stage:
 def split_pool(group: Group) -> tuple[tuple[Group, ...], tuple[Operand, ...]] | None:
     """(Parts, what lies between them): None where one launch is as fast."""
     node = group.nodes[group.anchor]
-    kind = dict(group.types)[node.results[0]]
+    tensor_type = dict(group.types)[node.results[0]]
     stages = list(_stages(node))
-    rounds = node.op == "average_pool" and kind.dtype not in ("f32", "f64")
+    rounds = node.op == "average_pool" and tensor_type.dtype not in ("f32", "f64")
     if len(stages) < 2 or rounds:
         return None
     (x,) = (operand for operand in group.operands if operand.value == node.operands[0])
-    order = storage_order(group.results[0].view, kind.shape)
+    order = storage_order(group.results[0].view, tensor_type.shape)
     nodes, between = list[Node](), [x]
     for number, stage in enumerate(stages):
         table = _attributes(node, stage)
-        (kind,) = infer_pool((between[-1].type,), table).results
+        (tensor_type,) = infer_pool((between[-1].type,), table).results
         value = workspace_number(number)
         operand, is_last = between[-1].value, number == len(stages) - 1
         results = node.results if is_last else (value,)
         attributes = make_attributes(table)
         nodes.append(replace(node, operands=(operand,), results=results, attributes=attributes))
         if not is_last:
-            between.append(Operand(value, kind, value, dense_view(kind.shape, order)))
+            between.append(Operand(value, tensor_type, value, dense_view(tensor_type.shape, order)))
     return tuple(_parts(group, nodes, between)), tuple(between[1:])
 
 
@@ -120,7 +120,7 @@ def _along(whole: _Stage) -> Iterator[_Stage]:
 
 
 def _attributes(node: Node, stage: _Stage) -> Attributes:
-    """Those of a pool along one axis."""
+    """The attributes of a pool along one axis."""
 
     def along(value: Attribute, other: int) -> tuple[Attribute, ...]:
         rank = len(node.ints("kernel"))

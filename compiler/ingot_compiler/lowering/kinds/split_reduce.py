@@ -88,8 +88,8 @@ def lower_split(reduction: Reduction) -> LoweredGroup:
     count = dim_product(
         (reduction.unit_count, chunks, width, is_worth_while(reduction))
     )  # none where it is not used
-    kind = TensorType(reduction.result.dtype, (count,))
-    partials = Operand(WORKSPACE, kind, WORKSPACE, View((1,)))
+    tensor_type = TensorType(reduction.result.dtype, (count,))
+    partials = Operand(WORKSPACE, tensor_type, WORKSPACE, View((1,)))
     before, behind = _needed(group, reduction.anchor.operands[0]), _needed_behind(reduction)
     first = replace(group, operands=_of(group, before), results=(partials,))
     last = replace(group, operands=(partials, *_of(group, behind)))

@@ -72,16 +72,19 @@ def _in_turn(
     (operand,), (result,) = group.operands, group.results
     shape = result.type.shape
     once = tuple(1 if axis in repeated else size for axis, size in enumerate(shape))
-    kind = TensorType(result.type.dtype, once)
+    tensor_type = TensorType(result.type.dtype, once)
     view = dense_view(once, storage_order(result.view, shape))
     strides = [0 if axis in repeated else stride for axis, stride in enumerate(view.strides)]
-    between = Operand(operand.value, kind, WORKSPACE, view)
+    between = Operand(operand.value, tensor_type, WORKSPACE, view)
     copied = replace(between, type=result.type, view=View(tuple(strides)))
     types = tuple(
-        (value, kind) if value == operand.value else (value, each) for value, each in group.types
+        (value, tensor_type) if value == operand.value else (value, each)
+        for value, each in group.types
     )
     parts = (
-        replace(group, operands=(replace(operand, type=kind),), results=(between,), types=types),
+        replace(
+            group, operands=(replace(operand, type=tensor_type),), results=(between,), types=types
+        ),
         replace(group, operands=(copied,)),
     )
     return launches_in_turn(group, parts, tuple(map(lower, parts)), between)

@@ -40,11 +40,11 @@ def split_resize(group: Group) -> tuple[Group, Group, Operand] | None:
     others = [position for position, axis in enumerate(axes) if axis != lane]
     shape = list(result.shape)
     shape[lane] = x.type.shape[lane]
-    kind = TensorType(result.dtype, tuple(shape))
-    between = Operand(WORKSPACE, kind, WORKSPACE, dense_view(kind.shape, order))
+    tensor_type = TensorType(result.dtype, tuple(shape))
+    between = Operand(WORKSPACE, tensor_type, WORKSPACE, dense_view(tensor_type.shape, order))
     first = _along(node, others, node.operands[0], WORKSPACE)
     last = _along(node, [axes.index(lane)], WORKSPACE, node.results[0])
-    types = (*group.types, (WORKSPACE, kind))
+    types = (*group.types, (WORKSPACE, tensor_type))
     before = replace(
         group, nodes=(first,), operands=(x,), results=(between,), types=types, anchor=0
     )

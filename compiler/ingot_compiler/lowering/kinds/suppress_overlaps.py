@@ -189,11 +189,13 @@ class _Suppression:
             Store(self._number(self.kept), self._row, _index(length + 1)),
         )
         is_wanted = Apply("less", (_index(length), self._load(self._operand(4))), "bool")
-        has_room = Apply("logical_and", (Compare("less", length, self._count), is_wanted), "bool")
+        has_free_place = Apply(
+            "logical_and", (Compare("less", length, self._count), is_wanted), "bool"
+        )
         tried: tuple[Statement, ...] = (
             LetIndex("own", _clamped(ordered)), *sides, found, If(free, kept),
         )  # fmt: skip
-        return LetIndex("length", _clamped(self._length)), If(has_room, tried)
+        return LetIndex("length", _clamped(self._length)), If(has_free_place, tried)
 
     # ---- where things are ------------------------------------------------------------------------
 

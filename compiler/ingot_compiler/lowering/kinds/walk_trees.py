@@ -56,7 +56,7 @@ class _Trees:
         return (*begin, again, *(line for way in enumerate(own) for line in self._end(*way)))
 
     def _round(self, ways: Sequence[_TreeAndRow], steps: int) -> tuple[Statement, ...]:
-        """So many steps, unless all ways have ended."""
+        """Take ``steps`` steps, unless all ways have ended."""
         begin = (self._reached(way, at) for way, at in enumerate(ways))
         taken = (
             statement

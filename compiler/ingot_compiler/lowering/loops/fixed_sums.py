@@ -44,7 +44,8 @@ class FixedSums:
     _known: dict[Sum, Dim] = field(default_factory=dict[Sum, Dim])
 
     def shorter(self, dim: Dim) -> Dim:
-        """The same number: what is fixed beside each product of what changes is a scalar."""
+        """A shorter form of a size: what is fixed beside each product of what changes becomes a
+        scalar."""
         if not isinstance(dim, Sum):
             return dim
         if dim not in self._known:

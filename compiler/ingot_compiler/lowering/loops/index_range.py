@@ -53,11 +53,11 @@ def stays_within(index: Dim, first: Dim, end: Dim, extents: Extents) -> bool:
 def _at_most(dim: Dim, most: Dim) -> bool:
     """Whether ``dim <= most`` can be seen, also where the less of two sizes is taken from
     ``most``: it is above neither."""
-    room = most - dim
-    rooms = [room]
-    for monomial, factor in terms_of(room):
+    slack = most - dim
+    slacks = [slack]
+    for monomial, factor in terms_of(slack):
         atom = monomial[0] if factor == -1 and len(monomial) == 1 else None
         if isinstance(atom, Call) and atom.function == "min":
             less = dim_min(atom.left, atom.right)
-            rooms += [room + less - atom.left, room + less - atom.right]
-    return any(at_most(0, each) for each in rooms)
+            slacks += [slack + less - atom.left, slack + less - atom.right]
+    return any(at_most(0, each) for each in slacks)

@@ -55,7 +55,7 @@ def _with_sums(program: LoopProgram) -> tuple[LoopProgram, tuple[Dim, ...]]:
 
 
 def _called_by_place(program: LoopProgram) -> LoopProgram:
-    """The same with names for its scalars that tell nothing of the model."""
+    """The program with names for its scalars that tell nothing of the model."""
     names = _names(len(program.scalars), "s")
     if names == program.scalars:
         return program

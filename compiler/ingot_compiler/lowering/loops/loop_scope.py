@@ -129,7 +129,7 @@ class LoopScope:
             if element < 0 or (count is not None and element >= count):
                 most = "" if count is None else f" and below {count}"
                 expected = f"an element of b{buffer}, at least 0{most}"
-                got = f"{element}{_told(point)}"
+                got = f"{element}{_point_text(point)}"
                 yield self.problem(name, expected, got, "accesses lie in their buffers")
                 return
 
@@ -138,7 +138,7 @@ class LoopScope:
         return Problem(self.path, name, expected, got, rule)
 
 
-def _told(point: Point) -> str:
+def _point_text(point: Point) -> str:
     at = ", ".join(f"{name} = {value}" for name, value in point.items())
     return f" at {at}" if at else ""
 

@@ -162,7 +162,7 @@ def _read_taps(reader: Reader) -> Taps:
 
 
 def _read_fixed_taps(reader: Reader) -> FixedTaps:
-    """The same, with numbers alone."""
+    """Read ``(y in 3, x in 5)``: taps whose extents are numbers."""
     return tuple((name, _fixed(reader, extent)) for name, extent in _read_taps(reader))
 
 

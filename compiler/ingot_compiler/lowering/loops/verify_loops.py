@@ -270,9 +270,9 @@ def _addends(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
     addends = s.b_panels.addends if s.b_panels else None
     if addends is None:
         return
-    kinds = [scope.buffers[at].dtype for at in (s.b, addends) if at < len(scope.buffers)]
-    if kinds not in (["i8", "i32"], ["u8", "i32"]) or s.dtype != "f32" or s.team:
-        got = f"sums of {s.dtype}, {' and '.join(kinds)}"
+    dtypes = [scope.buffers[at].dtype for at in (s.b, addends) if at < len(scope.buffers)]
+    if dtypes not in (["i8", "i32"], ["u8", "i32"]) or s.dtype != "f32" or s.team:
+        got = f"sums of {s.dtype}, {' and '.join(dtypes)}"
         yield scope.problem("contraction", "f32, bytes and i32", got, "what is added to B")
 
 

@@ -77,8 +77,8 @@ def buffers_of_lifetimes(live: Sequence[LiveBuffer]) -> tuple[PlannedBuffer, ...
 
 
 def mutual(buffers: Sequence[PlannedBuffer]) -> tuple[PlannedBuffer, ...]:
-    """The same buffers with conflicts that name each other, without itself and without names that
-    are not planned."""
+    """Return the buffers with conflicts that name each other, without themselves and without names
+    that are not planned."""
     table: dict[str, set[str]] = {buffer.name: set() for buffer in buffers}
     for buffer in buffers:
         for other in buffer.conflicts & table.keys() - {buffer.name}:

@@ -99,7 +99,8 @@ class _Climb:
 
 
 def _attempt_count(order: Sequence[PlannedBuffer]) -> int:
-    """As many attempts as the bound on visits allows; one visits each buffer and its conflicts."""
+    """The number of attempts that the bound on visits allows; one visits each buffer and its
+    conflicts."""
     visits = sum(1 + len(buffer.conflicts) for buffer in order)
     return min(ATTEMPTS_MAX, max(2, _CONFLICT_VISITS_MAX // max(visits, 1)))
 

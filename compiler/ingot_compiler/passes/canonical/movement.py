@@ -124,14 +124,18 @@ def concat_flattened(state: Rewriter, node: Node) -> int | None:
     axis = node.integer("axis")
     operands: list[int] = []
     counts = Counter(node.operands)
-    room = FLATTENED_OPERANDS_MAX - len(node.operands)
+    operands_left = FLATTENED_OPERANDS_MAX - len(node.operands)
     for operand in node.operands:
         inner = state.made_by(operand, "concat") if counts[operand] == 1 else None
-        if inner is None or inner.integer("axis") != axis or len(inner.operands) - 1 > room:
+        if (
+            inner is None
+            or inner.integer("axis") != axis
+            or len(inner.operands) - 1 > operands_left
+        ):
             operands.append(operand)
         else:
             operands += inner.operands
-            room -= len(inner.operands) - 1
+            operands_left -= len(inner.operands) - 1
     filled = [operand for operand in operands if state.shape_of(operand)[axis] != 0] or operands[:1]
     if tuple(filled) == node.operands:
         return None

@@ -173,7 +173,7 @@ class _Collector:
         else:
             self.use(parent, index, cell, rule)
 
-    def ask(self, parent: OnDevice | DeviceCopy, asked: int, rule: str) -> None:
+    def ask(self, parent: OnDevice | DeviceCopy, requested: int, rule: str) -> None:
         """What is annotated or copied is where ``asked`` is; a call runs there, a value that is
         only named may be copied there."""
         (body,) = parent.operands
@@ -182,9 +182,9 @@ class _Collector:
         is_fixed = isinstance(parent, OnDevice) and parent.is_fixed
         kind = self.kind_of(body, LinkKind.ANNOTATED)
         kind = LinkKind.HARD if is_fixed or _is_call(body) else kind
-        self.link(self.network.domains[body], asked, kind, rule, parent)
+        self.link(self.network.domains[body], requested, kind, rule, parent)
         if isinstance(body, OnDevice) and isinstance(body.body, KernelCall):
-            self.link(self.network.domains[body.body], asked, LinkKind.PLACE, rule, parent)
+            self.link(self.network.domains[body.body], requested, LinkKind.PLACE, rule, parent)
 
     def kind_of(self, operand: Expression, soft: LinkKind) -> LinkKind:
         """``soft`` where a copy may stand between the operand and what reads it."""
@@ -290,7 +290,8 @@ class _Collector:
             self.use(call, index, parameter, f"is argument {index - 1} of")
 
     def kernel_call(self, call: KernelCall) -> None:
-        """As a call; a kernel has one device, and its buffers have scopes."""
+        """Relate arguments and result as ``call`` does; a kernel has one device, and its buffers
+        have scopes."""
         if call.kernel not in self.network.kernels:
             self.network.kernels[call.kernel] = self.kernel(call)
         domain = self.network.kernels[call.kernel]
@@ -408,11 +409,11 @@ class _Collector:
             self.network.expected[annotation, 0] = inner
             self.link(inner, outer, LinkKind.FREE, "may be copied by", annotation)
             return
-        asked = self.network.expected[annotation, 0] = self.network.new_cell()
-        self.pin(asked, annotation.device, "is asked for by", annotation)
-        self.ask(annotation, asked, "is annotated by")
+        requested = self.network.expected[annotation, 0] = self.network.new_cell()
+        self.pin(requested, annotation.device, "is asked for by", annotation)
+        self.ask(annotation, requested, "is annotated by")
         if annotation.is_fixed:
-            self.link(asked, outer, LinkKind.HARD, "is fixed by", annotation)
+            self.link(requested, outer, LinkKind.HARD, "is fixed by", annotation)
 
     def device_copy(self, copy: DeviceCopy) -> None:
         """Source and destination are pinned, and not linked."""

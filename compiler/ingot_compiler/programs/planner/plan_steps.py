@@ -24,13 +24,13 @@ def plan_steps(plan: Plan) -> dict[str, tuple[str, ...]]:
     for expression in plan.network.domains:
         if isinstance(expression, OperatorCall):
             steps, is_cut = reasons.nearest(expression, _STEPS_MAX)
-            texts = [_told(str(step), names) for step in steps]
+            texts = [_step_text(str(step), names) for step in steps]
             left_out = ["..."] if is_cut else []
             found[str(expression.span)] = (*texts[:1], *left_out, *texts[1:])
     return found
 
 
-def _told(step: str, names: Mapping[str, str]) -> str:
+def _step_text(step: str, names: Mapping[str, str]) -> str:
     """A step that begins with its device, by the device's name."""
     return next(
         (name + step.removeprefix(text) for text, name in names.items() if step.startswith(text)),

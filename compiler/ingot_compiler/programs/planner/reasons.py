@@ -54,10 +54,10 @@ class Reasons:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         pins = plan.solution.pins
-        asked, defaults = pins[: len(plan.network.pins)], pins[len(plan.network.pins) :]
+        requested, defaults = pins[: len(plan.network.pins)], pins[len(plan.network.pins) :]
         links = plan.solution.kept_places
         places: _Origins = {}
-        _spread(places, (pin for pin in asked if pin.device.device_type), links)
+        _spread(places, (pin for pin in requested if pin.device.device_type), links)
         _spread(places, defaults, links)
         scopes: _Origins = {}
         _spread(scopes, (pin for pin in pins if pin.device.memory_scope), plan.solution.kept_scopes)

@@ -100,8 +100,8 @@ def _counts(tally: BuildTally) -> Text:
 
 def _times(tally: BuildTally, seconds: float) -> str:
     left = tally.seconds_left(seconds)
-    told = f", about {left:.0f} s left" if left is not None and left >= 1 else ""
-    return f"{seconds - tally.started:.0f} s{told}"
+    left_text = f", about {left:.0f} s left" if left is not None and left >= 1 else ""
+    return f"{seconds - tally.started:.0f} s{left_text}"
 
 
 def _row(rule: str, label: str, seconds: float) -> Text:

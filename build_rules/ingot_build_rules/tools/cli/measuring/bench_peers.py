@@ -89,7 +89,7 @@ def peers_report(arguments: argparse.Namespace, given: GivenBundle) -> dict[str,
     return {
         "bundle": arguments.bundle,
         "model": _model(arguments),
-        "compiled": given.told or None,
+        "compiled": given.how_made or None,
         "digest": session.digest,
         "target": target,
         "threads": arguments.threads,

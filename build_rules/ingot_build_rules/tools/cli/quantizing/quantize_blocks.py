@@ -46,7 +46,7 @@ def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
     squares = _squares(model, layers, files) if files else {}
     bits = _BITS[arguments.weights]
     data, errors = quantise_model(model, layers, bits, block, squares)
-    told = {
+    report = {
         "weights": arguments.weights,
         "block": block,
         "calls": len(files),
@@ -54,13 +54,13 @@ def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
         "left_out": [{"node": name, "reason": reason} for name, reason in left],
         "outputs": _outputs(model, data, files) if files else [],
     }
-    return QuantisedModel(data, judged(told, arguments, lambda _: None), _HEADING)
+    return QuantisedModel(data, judged(report, arguments, lambda _: None), _HEADING)
 
 
 def _nothing(path: str, left: list[tuple[str, str]]) -> UserError:
-    told = "; ".join(f"{name}: {reason}" for name, reason in left)
+    listed = "; ".join(f"{name}: {reason}" for name, reason in left)
     do = f"compile the model as it is: `ingot compile {shlex.quote(path)}`"
-    why = told or "no product has a constant matrix"
+    why = listed or "no product has a constant matrix"
     return UserError("nothing to quantize", path, why, do)
 
 

@@ -42,7 +42,7 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
     outputs = [value.name for value in model.graph.output]
     names = [*(layer.result for layer in layers), *outputs]
     errors: dict[str, float] = {}
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "weights": "int8", "activations": "int8", "dynamic": True, "calls": len(files),
         "left_out": [{"node": name, "reason": reason} for name, reason in left],
     }  # fmt: skip
@@ -59,10 +59,12 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
             compiled(with_outputs(made, names)) as got,
         ):
             errors = distances(names, files, expected, got)
-    told["layers"] = [
+    report["layers"] = [
         {"node": layer.name, "shape": list(layer.shape), "error": errors.get(layer.result)}
         for layer in layers
     ]
-    told["outputs"] = [{"name": name, "error": errors[name]} for name in outputs if name in errors]
+    report["outputs"] = [
+        {"name": name, "error": errors[name]} for name in outputs if name in errors
+    ]
     heading = _HEADING if files else _ROUNDED
-    return QuantisedModel(model_bytes(made), judged(told, arguments, without), heading)
+    return QuantisedModel(model_bytes(made), judged(report, arguments, without), heading)

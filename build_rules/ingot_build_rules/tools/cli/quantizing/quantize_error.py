@@ -41,7 +41,7 @@ def max_error(text: str | None) -> float | None:
 
 
 def judged(
-    told: dict[str, Any], arguments: argparse.Namespace, without: Callable[[str], float | None]
+    report: dict[str, Any], arguments: argparse.Namespace, without: Callable[[str], float | None]
 ) -> dict[str, Any]:
     """``told`` with warnings and proposals. ``without``: the largest error of an output while a
     node stays in floats, None where that cannot be said.
@@ -50,21 +50,21 @@ def judged(
         FailedCommand: an output is further away than ``--max-error``.
     """
     limit = max_error(arguments.max_error)
-    worst = max((output["error"] for output in told["outputs"]), default=0.0)
+    worst = max((output["error"] for output in report["outputs"]), default=0.0)
     allowed = _WARNED_ABOVE if limit is None else limit
     if worst <= allowed:
-        return {**told, "warnings": [], "proposals": []}
-    proposals = _proposals(told["layers"], worst, without)
-    found = {**told, "proposals": proposals, "warnings": [_text(worst, allowed, told)]}
+        return {**report, "warnings": [], "proposals": []}
+    proposals = _proposals(report["layers"], worst, without)
+    found = {**report, "proposals": proposals, "warnings": [_text(worst, allowed, report)]}
     if limit is not None:
-        reached = {"outputs": told["outputs"], "proposals": proposals}
+        reached = {"outputs": report["outputs"], "proposals": proposals}
         raise FailedCommand(_refusal(worst, limit, found), reached)
     return found
 
 
-def _text(worst: float, allowed: float, told: dict[str, Any]) -> str:
-    few = told["calls"] < CALLS_WANTED and "ranges" in told
-    more = f"; {told['calls']} of some {CALLS_WANTED} calls were given" if few else ""
+def _text(worst: float, allowed: float, report: dict[str, Any]) -> str:
+    few = report["calls"] < CALLS_WANTED and "ranges" in report
+    more = f"; {report['calls']} of some {CALLS_WANTED} calls were given" if few else ""
     return f"an output is {worst:.1%} off, more than {allowed:.1%}{more}"
 
 

@@ -55,7 +55,7 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
         made = write_integers(model, plan, found, signed=signed)
         with compiled(with_outputs(made, names)) as rounded:
             errors = distances(names, files, call, rounded)
-        told = _told(plan, errors, model, arguments)
+        report = _report(plan, errors, model, arguments)
 
         def without(node: str) -> float | None:
             """A plan of fewer nodes asks for no other ranges, but where roots move."""
@@ -67,11 +67,11 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
             with compiled(model_bytes(changed)) as rounded:
                 return max(distances(outputs, files, call, rounded).values(), default=0.0)
 
-        judgement = judged(told, arguments, without)
+        judgement = judged(report, arguments, without)
     return QuantisedModel(model_bytes(made), judgement, _HEADING)
 
 
-def _told(
+def _report(
     plan: TensorPlan, errors: Mapping[str, float], model: Model, arguments: argparse.Namespace
 ) -> dict[str, Any]:
     return {
@@ -89,8 +89,8 @@ def _told(
 def _check(plan: TensorPlan, arguments: argparse.Namespace) -> None:
     if plan.layers:
         return
-    told = "; ".join(f"{name}: {reason}" for name, reason in plan.left[:_TOLD_MAX])
-    why = told or "no product has constant weights"
+    listed = "; ".join(f"{name}: {reason}" for name, reason in plan.left[:_TOLD_MAX])
+    why = listed or "no product has constant weights"
     raise UserError(
         "nothing to quantize",
         arguments.model,

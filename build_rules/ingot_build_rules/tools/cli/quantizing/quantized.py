@@ -16,5 +16,5 @@ class QuantisedModel:
     """A new model: its bytes, what is told of it, the heading of its layers."""
 
     data: bytes
-    told: dict[str, Any]
+    report: dict[str, Any]
     heading: str

@@ -31,12 +31,12 @@ def print_failure(error: Exception, verb: str, *, as_json: bool) -> int:
     """Print an error of a verb to standard error, and the one object of ``--json`` to standard
     output; return the exit code."""
     failed = error if isinstance(error, FailedCommand) else None
-    told = failed.error if failed else in_four_parts(error, f"command ingot {verb}")
-    told = in_words_of(told, verb)
-    console.print_error(told)
+    shown = failed.error if failed else in_four_parts(error, f"command ingot {verb}")
+    shown = in_words_of(shown, verb)
+    console.print_error(shown)
     if as_json:
         with suppress(OSError):  # perhaps that is what failed
             values = failed.values if failed else {}
-            console.print_json({**values, "error": error_values(told)})
+            console.print_json({**values, "error": error_values(shown)})
             sys.stdout.flush()
-    return told.exit_code
+    return shown.exit_code

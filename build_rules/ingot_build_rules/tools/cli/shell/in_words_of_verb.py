@@ -2,7 +2,7 @@
 what an option of ``compile`` does.
 
 In: an error of any layer, a verb. Out: the same error. Not done here: raising it, the words of
-Python (``api.in_arguments``). Imported when something went wrong.
+Python (``api.python_errors``). Imported when something went wrong.
 """
 
 from __future__ import annotations

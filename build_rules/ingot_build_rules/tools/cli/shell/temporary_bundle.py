@@ -27,10 +27,10 @@ _ENDING = ".onnx"
 
 @dataclass(frozen=True, slots=True)
 class GivenBundle:
-    """``path`` of a bundle; ``told``: how it was made, "" where the user named it."""
+    """``path`` of a bundle; ``how_made``: how it was made, "" where the user named it."""
 
     path: str
-    told: str = ""
+    how_made: str = ""
 
 
 @contextlib.contextmanager

@@ -126,7 +126,7 @@ class Parser(argparse.ArgumentParser):
                 why="every argument that it takes is given already",
                 do=f"see {self.prog} --help",
             )
-        from ingot_build_rules.tools.cli.shell.meant import meant_option
+        from ingot_build_rules.tools.cli.shell.suggestions import suggest_option
 
         option = text.split("=", 1)[0]
         long_names = [
@@ -139,7 +139,7 @@ class Parser(argparse.ArgumentParser):
             f"unknown option {option!r}",
             where=f"command {self.prog}",
             why=f"expected one of {', '.join(sorted(['--help', *long_names]))}",
-            do=meant_option(option, self._verb),
+            do=suggest_option(option, self._verb),
         )
 
 
@@ -237,15 +237,15 @@ def share(text: str) -> float:
 
 def cache_size(text: str) -> int:
     """Read a size of a cache, which says its unit."""
-    return _told(read_cache_size(text), "a size with its unit such as 5GB, 500MB or 2GiB", text)
+    return _required(read_cache_size(text), "a size with its unit such as 5GB, 500MB or 2GiB", text)
 
 
 def cache_max(text: str) -> int:
     """Read what a cache may take: ``20GB``, ``none``."""
-    return _told(read_cache_max(text), "a size with its unit such as 20GB, or none", text)
+    return _required(read_cache_max(text), "a size with its unit such as 20GB, or none", text)
 
 
-def _told(found: int | None, expected: str, text: str) -> int:
+def _required(found: int | None, expected: str, text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
     return found

@@ -136,6 +136,6 @@ def _inside(statement: DepthwisePlane, axis: int, step: int) -> tuple[Dim, Dim]:
     before = -(-statement.pads[axis] // (stride * step)) * step
     low = before and dim_min(before, dim_floordiv(extent + (step - 1), step) * step)
     # The last result that a span may begin with.
-    room = size + statement.pads[axis] - _pixels_read(statement, axis, step, step)
-    last = dim_min(dim_floordiv(room, stride), extent - step)
+    last_start = size + statement.pads[axis] - _pixels_read(statement, axis, step, step)
+    last = dim_min(dim_floordiv(last_start, stride), extent - step)
     return low, low + dim_floordiv(dim_max(last - low + step, 0), step) * step

@@ -83,7 +83,7 @@ def _within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
 
 
 def _blockwise(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
-    """The same shuffle of two blocks of four elements in every pair of blocks."""
+    """Shuffle two blocks of four elements by one order, in every pair of blocks of the operands."""
     lanes = left.lanes
     places = [(place if place < _QUAD else place - _QUAD + lanes) for place in order]
     return w.shuffle(

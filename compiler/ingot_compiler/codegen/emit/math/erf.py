@@ -41,7 +41,7 @@ def erf(x: Number) -> Number:
 
 
 def erf_unbounded(x: Number) -> Number:
-    """The same; the rational form of f32 is up to 2e-7 beyond 1."""
+    """The error function without a bound: the rational form of f32 is up to 2e-7 beyond 1."""
     if x.is_double:
         return _erf_f64(x)
     x = clamp(x, -_ERF_F32_LIMIT, _ERF_F32_LIMIT)

@@ -44,8 +44,8 @@ def in_quarter_turns(x: Number) -> Reduced:
 
 
 def f32_in_quarter_turns(x: Number) -> tuple[Number, Number]:
-    """The same for f32 numbers, widened: the number of the quadrant, and the rest in one part, off
-    by 2**-36 of it at most."""
+    """Split a finite angle of f32 numbers, widened: the number of the quadrant, and the rest in one
+    part, off by 2**-36 of it at most."""
     quadrant, rest = _exactly_if_large(x, _reduce_single(x), _reduce_large_single)
     return quadrant, rest
 

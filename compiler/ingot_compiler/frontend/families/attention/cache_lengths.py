@@ -40,7 +40,7 @@ class CacheLengths:
 
 
 def cache_lengths(context: OpContext, batch: Dim, new: Dim) -> CacheLengths:
-    """Those of a node of ``batch`` samples with ``new`` rows each."""
+    """The lengths of the cache for a node of ``batch`` samples with ``new`` rows each."""
     total = binary_scalar(context, "add", _of_samples(context, context.operand(5), batch), 1)
     most = read_size(context, reshape(context, context.operand(6), ()))
     own = context.optional(16)

@@ -69,7 +69,7 @@ def places_along(
 
 
 def _decided_places(context: OpContext, axis: RegionAxis, length: int) -> SamplePlaces:
-    """Those of regions each of which decides how many samples a cell has."""
+    """The places of samples, where each region decides how many samples a cell has."""
     count = context.shape_of(length)[0]
     cell = binary_scalar(context, "div", length, float(axis.cells))
     own = binary_scalar(context, "max", cast(context, context.add("ceil", cell), "i64"), 0)

@@ -59,18 +59,22 @@ def scaled_target(
     sizes = list[Dim]()
     for axis, scale, factor in zip(axes, scales, factors, strict=True):
         size = context.shape_of(x)[axis]
-        told = context.declared[axis] if axis < len(context.declared) else None
-        if isinstance(size, int) and told is not None and _may_become(size, told, scale):
-            sizes.append(told)
+        declared_size = context.declared[axis] if axis < len(context.declared) else None
+        if (
+            isinstance(size, int)
+            and declared_size is not None
+            and _may_become(size, declared_size, scale)
+        ):
+            sizes.append(declared_size)
         else:
             sizes.append(dim_floordiv(dim_mul(size, factor.numerator), factor.denominator))
     return ResizeTarget(sizes, [float(factor) for factor in factors])
 
 
-def _may_become(size: int, told: int, scale: float) -> bool:
+def _may_become(size: int, declared_size: int, scale: float) -> bool:
     """Whether a size is floor(size * number) for a number that rounds to a scale."""
     least, most = (size * Fraction(scale) * (1 + sign * _ROUNDING) for sign in (-1, 1))
-    return floor(least) <= told <= floor(most)
+    return floor(least) <= declared_size <= floor(most)
 
 
 def target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> ResizeTarget:

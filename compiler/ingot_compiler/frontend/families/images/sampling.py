@@ -57,7 +57,7 @@ def cubic_weights(context: OpContext, fraction: int, a: float) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Neighbours:
-    """Those of all points of an image: tap t of axis a lies at bases[a] + t and weighs
+    """The neighbours of all points of an image: tap t of axis a lies at bases[a] + t and weighs
     weights[a][t]."""
 
     context: OpContext

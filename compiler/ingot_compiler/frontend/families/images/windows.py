@@ -113,8 +113,8 @@ def _ceil_pads(size: Dim, span: Dim, stride: int, before: Dim, after: Dim) -> Di
     """Pads after an axis that give ceil instead of floor; a window must start inside the axis or
     its first pads."""
     start_end = dim_add(size, before)
-    room = dim_add(dim_add(start_end, after), dim_mul(span, -1))
-    count = dim_add(dim_floordiv(dim_add(room, stride - 1), stride), 1)
+    last_start = dim_add(dim_add(start_end, after), dim_mul(span, -1))
+    count = dim_add(dim_floordiv(dim_add(last_start, stride - 1), stride), 1)
     starts = dim_add(dim_floordiv(dim_add(start_end, -1), stride), 1)
     covered = dim_add(dim_mul(dim_add(minimum(count, starts), -1), stride), span)
     return maximum(dim_add(covered, dim_mul(start_end, -1)), 0)

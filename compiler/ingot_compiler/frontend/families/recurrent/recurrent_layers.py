@@ -101,7 +101,7 @@ def _results(
     reverse: Sequence[bool],
     functions: Sequence[_Functions],
 ) -> list[int]:
-    """Those of all directions, which run as one where they have the same activations."""
+    """The results of all directions, which run as one where they have the same activations."""
     if all(own == functions[0] for own in functions):
         return _run(context, layer, reverse, functions[0], 0)
     parts = [
@@ -231,7 +231,7 @@ def _run(
 def _attributes(
     context: OpContext, layer: _Layer, reverse: Sequence[bool], functions: _Functions
 ) -> dict[str, Attribute]:
-    """Those of core ``recurrent``, but for ``linear_before_reset``."""
+    """The attributes of core ``recurrent``, but for ``linear_before_reset``."""
     names, alphas, betas = functions
     return {
         "cell": layer.cell,

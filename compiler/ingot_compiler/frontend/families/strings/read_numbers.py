@@ -210,11 +210,11 @@ def _decimals(context: OpContext, strings: Strings, most: int) -> _Decimals:
     begun = context.add("less", context.scalar("i64", 0), rows.running(above))
     counts = rows.all_of(marks.early, begun)
     order = rows.running(counts)
-    has_room = binary_scalar(context, "less_equal", order, most)
-    kept, beyond = (rows.all_of(counts, flag) for flag in (has_room, rows.no(has_room)))
+    fits = binary_scalar(context, "less_equal", order, most)
+    kept, beyond = (rows.all_of(counts, flag) for flag in (fits, rows.no(fits)))
     digits = rows.whole(kept, digit, binary_scalar(context, "min", order, most), most)
     left_out = rows.all_of(beyond, context.add("less", rows.places, marks.point))
-    fraction = rows.all_of(marks.early, has_room, context.add("less", marks.point, rows.places))
+    fraction = rows.all_of(marks.early, fits, context.add("less", marks.point, rows.places))
     shift = context.add("sub", rows.count(left_out), rows.count(fraction))
     power = rows.whole(marks.late, digit, rows.running(marks.late), _POWER_DIGITS)
     power = _limited(context, cast(context, power, "i64"), 0, _POWER_MOST)
@@ -244,7 +244,7 @@ class _Marks:
 
     @classmethod
     def of(cls, rows: _Rows) -> _Marks:
-        """Those of all rows."""
+        """The marks of all rows."""
         context, is_digit = rows.context, rows.is_any("0123456789")
         letter = rows.first(rows.is_any("eE"))
         point = context.add("min", rows.first(rows.is_any(".")), letter)

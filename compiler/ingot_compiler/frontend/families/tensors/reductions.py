@@ -54,7 +54,7 @@ def reduction_by(
     before: Elementwise | None = None,
     after: Elementwise | None = None,
 ) -> Translate:
-    """The same with a ``reducer`` of its own."""
+    """Translate a reduction by the core ops that ``reducer`` makes."""
 
     def translate(context: OpContext) -> Sequence[int]:
         x, keepdims = context.operand(0), context.bool_attribute("keepdims", default=True)

@@ -82,7 +82,7 @@ class _Walk:
         return free
 
     def few(self, at: Ints) -> Ints:
-        """The same, one by one."""
+        """Take away the branches ``at`` one by one; return those that nothing leads to any more."""
         free: list[int] = []
         first, second, count = self.branches.first, self.branches.second, len(self.branches)
         for branch in at.tolist():

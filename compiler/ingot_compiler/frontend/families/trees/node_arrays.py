@@ -27,7 +27,7 @@ class NodeArrays:
 
     @classmethod
     def of(cls, node: NodeProto) -> NodeArrays:
-        """Those of ``node``."""
+        """The attributes of ``node`` by name."""
         return cls({attribute.name: attribute for attribute in node.attribute})
 
     def integer(self, name: str, default: int) -> int:

@@ -24,7 +24,8 @@ _MOVES = Trait.MOVEMENT | Trait.INDEXED
 
 
 def in_blocks(context: OpContext, a: int, weights: BlockWeights) -> BlockWeights | None:
-    """The same matrix with scales and zero points for blocks along its depth."""
+    """The matrix with scales and zero points for blocks along its depth; None where it is not worth
+    it."""
     axis = 1 if weights.is_turned else 0
     shape = list(context.shape_of(weights.numbers))
     depth = shape[axis]

@@ -56,7 +56,7 @@ def factors_and_tables(nodes: Sequence[NodeProto], outputs: Collection[str]) -> 
     return frozenset(read - elsewhere)
 
 
-def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview] | None:
+def in_16_bits(tensor_type: TensorType, content: memoryview) -> tuple[DType, memoryview] | None:
     """The numbers of a large f32 matrix as bf16, or else as f16, bit for bit; None where one of them
     is neither, which mostly the first block tells, or is NaN: a cast, by a processor or where
     constants are folded, may change its bits.
@@ -64,8 +64,8 @@ def in_16_bits(kind: TensorType, content: memoryview) -> tuple[DType, memoryview
     ``content``: the elements, little-endian. Besides the result no more memory is taken than blocks
     need.
     """
-    sizes = [size for size in kind.shape if isinstance(size, int)]
-    if kind.dtype != "f32" or kind.rank not in _RANKS or prod(sizes) < _COUNT_MIN:
+    sizes = [size for size in tensor_type.shape if isinstance(size, int)]
+    if tensor_type.dtype != "f32" or tensor_type.rank not in _RANKS or prod(sizes) < _COUNT_MIN:
         return None
     bits = np.frombuffer(content, "<u4")
     return _as_bf16(bits) or _as_f16(bits)

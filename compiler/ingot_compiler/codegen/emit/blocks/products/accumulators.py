@@ -116,9 +116,9 @@ def side_by_side(first: LlvmValue, count: int, distance: int) -> Pointers:
 
 
 def hidden(w: Writer, pointers: Pointers) -> Pointers:
-    """The same rows by other pointers. LLVM would load an element once for all vectors of B, into
-    all lanes by an instruction of its own, and take the narrow vector of an element out of the wide
-    one by another, where a second load costs nothing."""
+    """Return the rows under pointers whose origin LLVM cannot see. LLVM would load an element once
+    for all vectors of B, into all lanes by an instruction of its own, and take the narrow vector of
+    an element out of the wide one by another, where a second load costs nothing."""
     again = {pointer: w.hidden(pointer) for pointer in dict(pointers)}
     return tuple((again[pointer], displacement) for pointer, displacement in pointers)
 

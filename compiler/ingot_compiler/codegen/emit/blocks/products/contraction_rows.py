@@ -167,7 +167,7 @@ def _emit_tile(
 
 
 def _narrowed(w: Writer, addends: Operands, last_lanes: int) -> Operands:
-    """The same, the last one in so many lanes (0: in all)."""
+    """Return the addends, the last one cut to ``last_lanes`` lanes (0: not cut)."""
     if not addends or not last_lanes:
         return addends
     return *addends[:-1], w.shuffle(addends[-1], range(last_lanes))

@@ -170,14 +170,14 @@ def _load_a(
 def _load_together(
     tile: AccumulatorTile, pointer: LlvmValue, displacement: int, rest: Rest | None
 ) -> LlvmValue:
-    """As many elements of A as an i32 holds; of a rest those that are there, then zeros. Nothing
-    beyond the row is read: what is before a rest is shifted out."""
+    """Load as many elements of A as an i32 holds; of a rest, the elements that exist, then zeros.
+    Nothing beyond the row is read: what is before a rest is shifted out."""
     w, element, together = tile.writer, MEMORY[tile.factors.a], tile.factors.together
     bits = element_bits(element)
 
-    def load(first: int, kind: str) -> LlvmValue:
+    def load(first: int, element_type: str) -> LlvmValue:
         place = w.offset(pointer, i64(displacement + first), element)
-        return w.load(place, kind, align=SIZES_BYTES[element])
+        return w.load(place, element_type, align=SIZES_BYTES[element])
 
     if rest is None:
         return load(0, "i32")

@@ -104,7 +104,8 @@ def _emit_parts(unit: WinogradUnit, frequency: _Frequency) -> None:
 def _sums(
     unit: WinogradUnit, frequency: _Frequency, number: LlvmValue, start: LlvmValue, count: int
 ) -> Operands:
-    """So many chains of each sum of a register tile, from a depth on, added in their order."""
+    """Emit the sums of a register tile from a depth on: ``count`` chains each, added in their
+    order."""
     w = unit.writer
     length = unit.depth // (PARTS * chains_of_part(unit.depth, unit.shape))
 

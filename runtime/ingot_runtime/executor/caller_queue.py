@@ -1,10 +1,11 @@
-"""The right to run a lane: one caller has it at a time, the others wait in order of arrival.
+"""The queue of the callers of an execution context: one runs at a time, the others wait in order of
+arrival.
 
-In: permits, how long to wait. Out: work done with one of them. Not done here: calls that find a
-permit free (``Session.run``).
+In: queues, how long to wait. Out: work done when a caller's turn has come. Not done here: calls
+that find a context free (``Session.run``).
 
-No exception may keep a permit, at whatever bytecode: taking and giving back are single instructions
-on a dict, and a place in a line ends with the last reference to its ``Waiter``.
+No exception may keep a turn, at whatever bytecode: taking and giving back are single instructions
+on a dict, and a place in a queue ends with the last reference to its ``Waiter``.
 """
 
 import weakref
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 0.5
 
 
-class Permit:
-    """``free`` has an item while nobody holds it: True for anybody, False for the first of
+class CallerQueue:
+    """``free`` has an item while nobody has the turn: True for anybody, False for the first of
     ``waiters``; none once it ``is_closed``."""
 
     __slots__ = ("free", "is_closed", "waiters", "watch")
@@ -47,23 +48,23 @@ class Permit:
         return [waiter for _, waiter in found if waiter is not None]
 
     def remove(self, reference: "weakref.ref[Waiter]") -> None:
-        """Take a place out of the line; another thread may be doing the same."""
+        """Take a place out of the queue; another thread may be doing the same."""
         if reference in self.waiters:
             self.waiters.remove(reference)
 
     def wake_first(self) -> None:
-        """Let who waits longest look whether the permit is free."""
+        """Let who waits longest look whether its turn has come."""
         for waiter in self.all()[:1]:
             waiter.wake()
 
     def close(self) -> None:
-        """Refuse those who wait, and all who come; the caller holds the permit."""
+        """Refuse those who wait, and all who come; it is the caller's turn."""
         self.is_closed = True
         for waiter in self.all():
             waiter.wake()
 
     def cancel(self) -> bool:
-        """End the calls that hold the permit or wait for it; return whether there was any."""
+        """End the calls that run or wait; return whether there was any."""
         found = self.all()
         for waiter in found:
             waiter.cancel()
@@ -81,17 +82,17 @@ class Permit:
 
 
 class Waiter:
-    """A call that may have to wait for one of `permits`."""
+    """A call that may have to wait in each of `queues`."""
 
     __slots__ = (
-        "__weakref__", "_bell", "_is_cancelled", "_permits", "_refusal", "_running", "name",
+        "__weakref__", "_bell", "_is_cancelled", "_queues", "_refusal", "_running", "name",
     )  # fmt: skip
 
     def __init__(
-        self, permits: "Sequence[Permit]", name: str, refusal: "Callable[[], str]"
+        self, queues: "Sequence[CallerQueue]", name: str, refusal: "Callable[[], str]"
     ) -> None:
         """`name`: the bundle's; `refusal` returns why it may not wait, "" where it may."""
-        self._permits = permits
+        self._queues = queues
         self.name = name
         self._refusal = refusal
         self._bell: SimpleQueue[None] = SimpleQueue()
@@ -101,7 +102,7 @@ class Waiter:
     def run(
         self, work: "Callable[[int, float | None], Result]", seconds: "float | None"
     ) -> "Result":
-        """Wait for a permit; return work(its index, the seconds that are left).
+        """Wait for a turn; return work(the index of its queue, the seconds that are left).
 
         Raises:
             BusyError: closed, or not to wait. CancelledError, TimedOutError: before its turn came.
@@ -110,8 +111,8 @@ class Waiter:
         try:
             while True:
                 index = self._wait(deadline)
-                permit = self._permits[index]
-                free = permit.free
+                queue = self._queues[index]
+                free = queue.free
                 key = True in free
                 try:
                     del free[key]
@@ -120,9 +121,9 @@ class Waiter:
                 try:
                     return self._work(work, index, deadline)
                 finally:
-                    if not permit.is_closed:
-                        free[not permit.waiters] = None
-                    permit.wake_first()
+                    if not queue.is_closed:
+                        free[not queue.waiters] = None
+                    queue.wake_first()
         finally:
             self._leave()
 
@@ -132,9 +133,9 @@ class Waiter:
         index: int,
         deadline: "float | None",
     ) -> "Result":
-        """Work with a permit that is held."""
+        """Work while it is this call's turn."""
         self._leave()
-        watch = self._permits[index].watch
+        watch = self._queues[index].watch
         watch.call += 1
         self._running = ((watch, watch.call),)
         try:
@@ -144,15 +145,15 @@ class Waiter:
             self._running = ()
 
     def _wait(self, deadline: "float | None") -> int:
-        """Return the index of a permit that is free for this caller."""
+        """Return the index of the queue in which it is this caller's turn."""
         own: weakref.ref[Any] = weakref.ref(self)
         while True:
-            for index, permit in enumerate(self._permits):
-                if permit.is_closed:
+            for index, queue in enumerate(self._queues):
+                if queue.is_closed:
                     raise closed(self.name)
-                if own not in permit.waiters:  # in a forked child, not any more
-                    permit.waiters.append(own)
-                if permit.free and permit.all()[:1] == [self]:
+                if own not in queue.waiters:  # in a forked child, not any more
+                    queue.waiters.append(own)
+                if queue.free and queue.all()[:1] == [self]:
                     return index
             self.require_may_wait()
             self._require_going_on(deadline)
@@ -178,11 +179,11 @@ class Waiter:
             raise TimedOutError("the call took too long", self.name, why, do)
 
     def _leave(self) -> None:
-        """Leave all lines; whoever comes first now looks whether a permit is free."""
-        for permit in self._permits:
-            permit.remove(weakref.ref(self))
-            if permit.free:
-                permit.wake_first()
+        """Leave all queues; whoever is first now looks whether its turn has come."""
+        for queue in self._queues:
+            queue.remove(weakref.ref(self))
+            if queue.free:
+                queue.wake_first()
 
     def wake(self) -> None:
         """Look again."""

@@ -1,6 +1,6 @@
-"""Units that have several lines in turn, so that workspace is for a few of them and stays near.
+"""A loop of each unit over every 64th line, so that workspace is for a few lines and stays near.
 
-In: how many lines there are. Out: units, the line of a turn, the loop over turns. Not done here: what
+In: how many lines there are. Out: units, the line of a step, the loop over steps. Not done here: what
 happens along a line (``rank_rows``, ``select_candidates``).
 """
 
@@ -13,7 +13,7 @@ from ingot_compiler.lowering.loops.program import For, Statement
 
 _UNITS_MAX = 64  # enough to split evenly over threads
 LINE: Dim = symbol(INDEX) + dim_mul(_UNITS_MAX, symbol("turn"))
-"""The line of a turn."""
+"""The line of a step of the loop."""
 
 
 def unit_count(lines: Dim) -> Dim:
@@ -22,11 +22,11 @@ def unit_count(lines: Dim) -> Dim:
 
 
 def work_of_unit(lines: Dim, work: Dim) -> Dim:
-    """Of all of its lines."""
+    """The work of a unit: that of all of its lines."""
     return dim_mul(work, ceil_div(lines, _UNITS_MAX))
 
 
-def in_turn(lines: Dim, body: tuple[Statement, ...]) -> For:
-    """All lines of a unit."""
-    turns = dim_floordiv(lines - symbol(INDEX) + (_UNITS_MAX - 1), _UNITS_MAX)
-    return For("turn", turns, "serial", body)
+def strided_loop(lines: Dim, body: tuple[Statement, ...]) -> For:
+    """The loop of a unit over its lines, ``_UNITS_MAX`` apart."""
+    count = dim_floordiv(lines - symbol(INDEX) + (_UNITS_MAX - 1), _UNITS_MAX)
+    return For("turn", count, "serial", body)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from . import attached as devices
 
 
-class Room:
-    """Sees to it that no call has more than ``max_bytes``: an equal part for each of `n_sessions`."""
+class CallMemory:
+    """Makes the memory of calls, of which none has more than ``max_bytes``: an equal part for each
+    of `n_sessions`."""
 
     __slots__ = ("_attached", "_limit", "_loaded", "max_bytes")
 
@@ -48,7 +49,7 @@ class Room:
         wanted = list(zip(frame.workspace_bytes, old.workspaces, strict=True))
         grows = any(needed > given.size_bytes for needed, given in wanted)
         widens = frame.scratch_bytes > old.stride_bytes
-        self._require_room(frame)
+        self._require_fits(frame)
         if not grows and not widens:
             return old
         workspaces = tuple(
@@ -71,7 +72,7 @@ class Room:
         attached = self._attached
         return Block(size_bytes) if attached is None else attached.allocate(index, size_bytes)
 
-    def _require_room(self, frame: CallFrame) -> None:
+    def _require_fits(self, frame: CallFrame) -> None:
         if self.max_bytes is None:
             return
         needed = self.needed_bytes(frame)

@@ -1,5 +1,5 @@
-"""What was probably meant by an option or a verb that there is not: by its meaning in other tools,
-else by its spelling.
+"""What an unknown option or verb probably stands for: by its meaning in other tools, else by its
+spelling.
 
 In: an unknown word, what there is. Out: a sentence that says what to do. Not done here: errors.
 Imported when something went wrong.
@@ -102,7 +102,7 @@ _SAME_SPELLING = 0.75
 _OPTION = re.compile(r"(?<![\w-])--[a-z-]+")
 
 
-def meant_option(word: str, verb: Verb) -> str:
+def suggest_option(word: str, verb: Verb) -> str:
     """Say what an unknown option of a verb probably means."""
     has = {name for option in verb.options for name in option.names.split()} | {"--help"}
     meanings = _meaning(word, OPTION_MEANINGS)
@@ -126,7 +126,7 @@ def meant_option(word: str, verb: Verb) -> str:
     return f"see ingot {verb.name} --help"
 
 
-def meant_verb(word: str) -> str:
+def suggest_verb(word: str) -> str:
     """Say what an unknown verb probably means."""
     names = [name for name, _ in VERBS]
     if word.startswith("-"):
@@ -139,15 +139,15 @@ def meant_verb(word: str) -> str:
 
 
 def _meaning(word: str, table: Mapping[str, str]) -> list[str]:
-    return [meant for meant, others in table.items() if word in others.split()]
+    return [name for name, others in table.items() if word in others.split()]
 
 
 def _project_key(word: str) -> str:
     """The key of a bundle in a project that says what an option of ``compile`` does."""
-    meant = [
+    options = [
         name.split()[0].removeprefix("--") for name in (word, *_meaning(word, OPTION_MEANINGS))
     ]
-    return next((written_key(FIELDS[option]) for option in meant if option in FIELDS), "")
+    return next((written_key(FIELDS[option]) for option in options if option in FIELDS), "")
 
 
 def _reason(word: str) -> str:

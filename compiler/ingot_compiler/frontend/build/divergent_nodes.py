@@ -1,8 +1,8 @@
 """Nodes whose results may be of two types, by a condition that only a run knows.
 
-In: the context of an If, or of a Squeeze without axes over a size that may be 1. Out: ``TwoWays``,
-or the result of a Squeeze that nothing follows. Not done here: what follows from such a node
-(``branches_apart``).
+In: the context of an If, or of a Squeeze without axes over a size that may be 1. Out:
+``DivergentNode``, or the result of a Squeeze that nothing follows. Not done here: what follows from
+such a node (``divergent_branches``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.build.compose import binary_scalar, reshape, size_scalar
 from ingot_compiler.frontend.build.context import OpContext
-from ingot_compiler.frontend.build.control import TwoWays
+from ingot_compiler.frontend.build.control import DivergentNode
 from ingot_compiler.frontend.build.operand_sizes import require_other_sizes
 from ingot_compiler.frontend.build.sequences import add_value
 from ingot_compiler.frontend.build.values import Shaped
@@ -20,14 +20,14 @@ from ingot_compiler.frontend.families.tensors.selection import positions_of_true
 from ingot_compiler.ir.sizes.ranges import at_most
 
 
-def if_ways(context: OpContext) -> TwoWays:
+def divergent_if(context: OpContext) -> DivergentNode:
     """Both branches of an If."""
     then, otherwise = context.body("then_branch"), context.body("else_branch")
     condition = reshape(context, context.operand(0), ())
-    return TwoWays(condition, then.translate, otherwise.translate)
+    return DivergentNode(condition, then.translate, otherwise.translate)
 
 
-def squeeze_ways(context: OpContext) -> TwoWays | None:
+def divergent_squeeze(context: OpContext) -> DivergentNode | None:
     """With the first size that may be 1, and without; None for another Squeeze. Any further such
     size is taken to be another than 1."""
     x = context.operand(0)
@@ -47,7 +47,9 @@ def squeeze_ways(context: OpContext) -> TwoWays | None:
         require_other_sizes(context, [(at, size) for at, size in kept if at != axis])
         return (reshape(context, x, [size for _, size in kept]),)
 
-    return TwoWays(condition, lambda _: without(axis), lambda _: without(None), is_default=True)
+    return DivergentNode(
+        condition, lambda _: without(axis), lambda _: without(None), is_default=True
+    )
 
 
 def squeezed_output(context: OpContext) -> int:

@@ -1,4 +1,4 @@
-"""Errors in the words of Python: arguments where the command has options.
+"""Errors in the words of Python: they name arguments where the command has options.
 
 In: an error of any layer. Out: the same error. Not done here: raising it, names of nodes
 (``ir.in_names``).
@@ -18,25 +18,25 @@ from ingot_runtime.option_ref import OptionClause, OptionRef
 
 
 @contextmanager
-def errors_in_arguments() -> Generator[None]:
-    """Let no error speak of an option of the command."""
+def raise_python_errors() -> Generator[None]:
+    """Raise errors of the block in the words of Python: none names an option of the command."""
     try:
         yield
     except IngotError as error:
-        told = in_arguments(error)
-        if told is error:
+        changed = python_error(error)
+        if changed is error:
             raise
         # The traceback shows no other error: it would speak of options.
-        raise told.with_traceback(error.__traceback__) from None
+        raise changed.with_traceback(error.__traceback__) from None
 
 
-def in_arguments(error: ErrorT) -> ErrorT:
+def python_error(error: ErrorT) -> ErrorT:
     """The error in the words of arguments; itself if there is nothing to change."""
-    told = with_pieces(error, _piece_in_arguments)
-    return error if str(told) == str(error) else told
+    changed = with_pieces(error, _python_piece)
+    return error if str(changed) == str(error) else changed
 
 
-def _piece_in_arguments(piece: Piece) -> Piece:
+def _python_piece(piece: Piece) -> Piece:
     if isinstance(piece, OptionClause):
         if piece.option.name not in {*WRITTEN, *FIELDS, *FIELDS_OF_OPTIONS}:
             return piece.otherwise

@@ -1,7 +1,8 @@
 """One of the calls that a session can run at once: its threads, its workspace, its frames.
 
-In: a loaded bundle. Out: ``Lane``: `main` called on frames, again where something was missing.
-Not done here: the quick way of a call on checked arrays (``session``), who comes when (``permit``).
+In: a loaded bundle. Out: ``ExecutionContext``: `main` called on frames, again where something was
+missing. Not done here: the quick way of a call on checked arrays (``session``), who comes when
+(``caller_queue``).
 """
 
 import ctypes
@@ -12,13 +13,13 @@ from sys import _getframe as frame_at  # pyright: ignore[reportPrivateUsage]  # 
 from ..errors import BundleError, BusyError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
 from ..loader.block import Block
-from ..loader.ending import LANES, native, stay_out, tell, told
+from ..loader.ending import CONTEXTS, native, register_ending, registered, stay_out
 from ..loader.watch import checked_timeout
+from .call_memory import CallMemory
+from .caller_queue import CallerQueue, Waiter
 from .frame import CallFrame, Memory, Shape
 from .grow import Grow
 from .loaded import Loaded
-from .permit import Permit, Waiter
-from .room import Room
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,13 +44,31 @@ _MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 _FRAME_COUNT_MAX = 16
 
 
-class Lane:
-    """Runs one call at a time, for whoever holds its ``permit``."""
+class ExecutionContext:
+    """Runs one call at a time, for the caller whose turn it is."""
 
     __slots__ = (
-        "__weakref__", "_fd", "_frames", "_grow", "_large", "_main", "_memory", "_room", "_shaped",
-        "_whole", "attached", "free", "loaded", "may_wait", "n_inputs", "ndarray", "permit",
-        "views", "vm", "waiters", "watch",
+        "__weakref__",
+        "_call_memory",
+        "_fd",
+        "_frames",
+        "_grow",
+        "_large",
+        "_main",
+        "_memory",
+        "_shaped",
+        "_whole",
+        "attached",
+        "free",
+        "loaded",
+        "may_wait",
+        "n_inputs",
+        "ndarray",
+        "queue",
+        "views",
+        "vm",
+        "waiters",
+        "watch",
     )  # fmt: skip
 
     def __init__(
@@ -58,11 +77,11 @@ class Lane:
         executor: str,
         max_bytes: "int | None",
         attached: "devices.Attached | None",
-        n_lanes: int,
+        n_contexts: int,
         may_wait: bool,
     ) -> None:
         """Take over `loaded` and the devices beside the host; where all shapes are fixed, `main` is
-        asked for its sizes now. `max_bytes` is for all `n_lanes` together.
+        asked for its sizes now. `max_bytes` is for all `n_contexts` together.
 
         Raises:
             BundleError: image and plan disagree, or no memory, or more than `max_bytes`.
@@ -71,15 +90,15 @@ class Lane:
         self.attached = attached
         self.may_wait = may_wait
         self.watch = loaded.watch
-        self.permit = Permit(loaded.watch)
-        # The permit's own: so a call that does not wait looks for nothing further away.
-        self.free, self.waiters = self.permit.free, self.permit.waiters
+        self.queue = CallerQueue(loaded.watch)
+        # Those of the queue: so a call that does not wait looks for nothing further away.
+        self.free, self.waiters = self.queue.free, self.queue.waiters
         self.n_inputs = -1  # no call has come yet, else those of `views`, the last call's
         self.views: Views
         self.ndarray: object = None
         self._grow = Grow(attached)
-        self._room = Room(loaded, attached, max_bytes, n_lanes)
-        self._memory = self._room.no_memory()
+        self._call_memory = CallMemory(loaded, attached, max_bytes, n_contexts)
+        self._memory = self._call_memory.no_memory()
         # Dead once the session is in a cycle of garbage: its workers are told to leave, but the
         # cycle may still call it. Without a callback it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
@@ -97,7 +116,7 @@ class Lane:
             self._main = self.vm.main
         if all(tensor.is_static for tensor in loaded.plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in loaded.plan.inputs))
-        tell(self, LANES)
+        register_ending(self, CONTEXTS)
 
     @property
     def name(self) -> str:
@@ -105,7 +124,7 @@ class Lane:
         return self.loaded.source.name
 
     def run(self, inputs: "Arrays") -> "dict[str, np.ndarray]":
-        """See ``Session.run``; the caller holds the permit."""
+        """See ``Session.run``; it is the caller's turn."""
         return self.compute(*self.prepare(inputs))
 
     def compute(self, views: "Views", inputs: "Arrays") -> "dict[str, np.ndarray]":
@@ -118,20 +137,20 @@ class Lane:
 
     def new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
         """Return a frame of its own for `shapes`, whose addresses ``bind`` fixes."""
-        return in_turn((self,), partial(Lane._new_frame, shapes=shapes), None)
+        return run_on_free((self,), partial(ExecutionContext._new_frame, shapes=shapes), None)
 
     def _new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
         frame = CallFrame(self.loaded, shapes, self._main, self._grow.address, self.attached)
-        self._memory = self._room.memory_for(frame, self._memory)
+        self._memory = self._call_memory.memory_for(frame, self._memory)
         return frame
 
     def fit_frame(self, frame: "CallFrame | None", shapes: tuple[Shape, ...]) -> CallFrame:
         """Return a frame for `shapes`, the one given where there is one, with enough workspace; the
-        caller holds the permit."""
+        caller must have its turn."""
         if frame is None:
             return self._new_frame(shapes)
         frame.resize(shapes, self.loaded, self._main)
-        self._memory = self._room.memory_for(frame, self._memory)
+        self._memory = self._call_memory.memory_for(frame, self._memory)
         return frame
 
     def run_frame(self, frame: CallFrame, timeout: "float | None" = None) -> None:
@@ -150,11 +169,13 @@ class Lane:
                 finally:
                     self.free[not self.waiters] = None
                     if self.waiters:
-                        self.permit.wake_first()
-        return in_turn((self,), partial(Lane.call, frame=frame), timeout)
+                        self.queue.wake_first()
+        return run_on_free((self,), partial(ExecutionContext.call, frame=frame), timeout)
 
-    def hold(self, work: "Callable[[Lane], Result]", seconds: "float | None") -> "Result":
-        """Return work(self), which has that many seconds; the caller holds the permit."""
+    def hold(
+        self, work: "Callable[[ExecutionContext], Result]", seconds: "float | None"
+    ) -> "Result":
+        """Return work(self), which has that many seconds; it is the caller's turn."""
         try:
             if seconds is not None:
                 self.watch.set_timeout(seconds)
@@ -184,8 +205,8 @@ class Lane:
                 grow.next_call()
             if frame.lent is not self._memory:
                 frame.lend(self._memory, loaded)
-            if self._room.max_bytes is not None:
-                grow.limit(self._room.max_bytes - self._room.needed_bytes(frame))
+            if self._call_memory.max_bytes is not None:
+                grow.limit(self._call_memory.max_bytes - self._call_memory.needed_bytes(frame))
             rc = self._main(frame.call)
             if rc or self.attached is not None:
                 rc = self._recover(rc, frame)
@@ -225,7 +246,7 @@ class Lane:
         self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)
 
     def go_on_with(self, origin: "Origin") -> None:
-        """Let the next call be of another file with the same code; the caller holds the permit."""
+        """Let the next call be of another file with the same code; it is the caller's turn."""
         self._lend_again()
         self.loaded.origin = origin
         self._fd = origin[0].fd
@@ -279,11 +300,11 @@ class Lane:
                 self._shaped.pop(oldest, None)
                 del self._frames[oldest]
             self._frames[shapes] = frame
-        self._memory = self._room.memory_for(frame, self._memory)
+        self._memory = self._call_memory.memory_for(frame, self._memory)
         return frame
 
     def forget(self) -> None:
-        """Give back what it has; its permit is closed. May be done again."""
+        """Give back what it has; its queue is closed. May be done again."""
         self._frames.clear()
         self._shaped.clear()
         self._large.clear()
@@ -296,70 +317,72 @@ class Lane:
         self.loaded.close()
 
 
-def in_turn(
-    lanes: "tuple[Lane, ...]",
-    work: "Callable[[Lane], Result]",
+def run_on_free(
+    contexts: "tuple[ExecutionContext, ...]",
+    work: "Callable[[ExecutionContext], Result]",
     timeout: "float | None",
 ) -> "Result":
-    """Return work(the first of `lanes` that is free for the caller of the calling method).
+    """Return work(the first of `contexts` that is free for the caller of the calling method).
 
     Raises:
         BusyError: closed, or the caller may not wait. CancelledError, TimedOutError: before its
             turn came, or in `work`.
     """
     seconds = None if timeout is None else checked_timeout(timeout)
-    for lane in lanes:
+    for context in contexts:
         try:
-            del lane.free[True]
+            del context.free[True]
         except KeyError:
             continue
         try:
-            lane.watch.call += 1
-            return lane.hold(work, seconds)
+            context.watch.call += 1
+            return context.hold(work, seconds)
         finally:
-            if not lane.permit.is_closed:
-                lane.free[not lane.waiters] = None
-            lane.permit.wake_first()
-    return serve(lanes, work, seconds, new_waiter(lanes, frame_at(2)))
+            if not context.queue.is_closed:
+                context.free[not context.waiters] = None
+            context.queue.wake_first()
+    return serve(contexts, work, seconds, new_waiter(contexts, frame_at(2)))
 
 
-def new_waiter(lanes: "tuple[Lane, ...]", caller: "FrameType | None" = None) -> Waiter:
-    """Return a call from that frame, which may have to wait for one of `lanes`."""
-    permits = [lane.permit for lane in lanes]
-    return Waiter(permits, lanes[0].name, partial(_refusal, lanes, caller))
+def new_waiter(
+    contexts: "tuple[ExecutionContext, ...]", caller: "FrameType | None" = None
+) -> Waiter:
+    """Return a call from that frame, which may have to wait for one of `contexts`."""
+    queues = [context.queue for context in contexts]
+    return Waiter(queues, contexts[0].name, partial(_refusal, contexts, caller))
 
 
-def _refusal(lanes: "tuple[Lane, ...]", caller: "FrameType | None") -> str:
+def _refusal(contexts: "tuple[ExecutionContext, ...]", caller: "FrameType | None") -> str:
     """Return why a call may not wait, "" where it may."""
-    if _is_calling(caller, lanes):
+    if _is_calling(caller, contexts):
         return "this thread is in a call of it already, and would wait for itself"
-    if lanes[0].may_wait:
+    if contexts[0].may_wait:
         return ""
-    running = f"all {len(lanes)} sessions run" if len(lanes) > 1 else "it runs"
+    running = f"all {len(contexts)} sessions run" if len(contexts) > 1 else "it runs"
     return f'{running} others\' calls, and it was loaded with busy="error"'
 
 
 def serve(
-    lanes: "tuple[Lane, ...]",
-    work: "Callable[[Lane], Result]",
+    contexts: "tuple[ExecutionContext, ...]",
+    work: "Callable[[ExecutionContext], Result]",
     seconds: "float | None",
     waiter: Waiter,
 ) -> "Result":
-    """Return work(the first of `lanes` that is free for `waiter`)."""
-    return waiter.run(lambda index, left: lanes[index].hold(work, left), seconds)
+    """Return work(the first of `contexts` that is free for `waiter`)."""
+    return waiter.run(lambda index, left: contexts[index].hold(work, left), seconds)
 
 
-native.add(Lane.call.__code__)
+native.add(ExecutionContext.call.__code__)
 
 
-def _is_calling(frame: "FrameType | None", lanes: "tuple[Lane, ...]") -> bool:
-    """Whether the frame's thread is in a call of one of `lanes`, or waits for one. To note the thread
-    of each call would cost every call."""
+def _is_calling(frame: "FrameType | None", contexts: "tuple[ExecutionContext, ...]") -> bool:
+    """Whether the frame's thread is in a call of one of `contexts`, or waits for one. To note the
+    thread of each call would cost every call."""
     while frame is not None:
-        if frame.f_code.co_name in ("run", "run_frame", "hold", "in_turn"):
+        if frame.f_code.co_name in ("run", "run_frame", "hold", "run_on_free"):
             names = frame.f_locals
-            found = *names.get("lanes", ()), names.get("lane"), names.get("self")
-            if any(one is lane for one in found for lane in lanes):
+            found = *names.get("contexts", ()), names.get("context"), names.get("self")
+            if any(one is context for one in found for context in contexts):
                 return True
         frame = frame.f_back
     return False
@@ -367,8 +390,8 @@ def _is_calling(frame: "FrameType | None", lanes: "tuple[Lane, ...]") -> bool:
 
 def _after_fork() -> None:
     """In a forked child, no other thread is there."""
-    for lane in told(LANES):
-        lane.permit.reset()
+    for context in registered(CONTEXTS):
+        context.queue.reset()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -22,9 +22,9 @@ from typing import Protocol
 from ingot_compiler.frontend.build import value_kinds
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.build.control import (
+    DivergentNode,
     Fill,
     OpenRegion,
-    TwoWays,
     alike,
     as_parts,
     join_branches,
@@ -88,14 +88,14 @@ class _Branch:
 
 
 @dataclass(slots=True)
-class Apart:
+class DivergentTranslation:
     """The work on one If; ``declared``: what the file says of the outputs of the model;
     ``outputs``: of the graph or region that the If is in."""
 
     scope: NodeScope
     context: OpContext
     node: ImportedNode
-    ways: TwoWays
+    ways: DivergentNode
     declared: Mapping[int, DeclaredType]
     outputs: frozenset[int]
     branches: tuple[_Branch, ...] = ()
@@ -152,8 +152,8 @@ class Apart:
         """Note which results of a node are alike in both branches."""
         for tensor in node.results:
             if tensor in self.branches[0].scope.values:
-                kinds = [branch.type_of(tensor) for branch in self.branches]
-                if alike(*kinds):
+                types = [branch.type_of(tensor) for branch in self.branches]
+                if alike(*types):
                     self.joined.append(tensor)
                 else:
                     self.unlike.add(tensor)
@@ -189,17 +189,17 @@ class Apart:
         gives another type than the model declares can never run. A rank that both may have is what
         a run decides."""
         tensor = min(self.unlike & self.outputs)
-        kinds = [branch.type_of(tensor) for branch in self.branches]
-        fits = [_fits(self.declared.get(tensor, DeclaredType(None, None)), kind) for kind in kinds]
+        types = [branch.type_of(tensor) for branch in self.branches]
+        fits = [_fits(self.declared.get(tensor, DeclaredType(None, None)), each) for each in types]
         if fits[0] != fits[1] and not self.ways.is_default:
             why = "the model declares another type of its output"
             self.branches[fits.index(False)].dead = why
             return True
-        if tensor in self.declared and kinds[0].dtype == kinds[1].dtype:
+        if tensor in self.declared and types[0].dtype == types[1].dtype:
             return False
         raise Unsupported(
             message(
-                "branches of different types, ", kinds[0], " and ", kinds[1],
+                "branches of different types, ", types[0], " and ", types[1],
                 ", and nothing behind it says which one is meant: the type of a result "
                 "cannot depend on data",
             )
@@ -232,6 +232,6 @@ class Apart:
         return message(f"a condition that takes {_NAMES[number]}, for with the other one ", dead)
 
 
-def _fits(declared: DeclaredType, kind: TensorType) -> bool:
-    same_rank = declared.shape is None or len(declared.shape) == kind.rank
-    return same_rank and declared.dtype in (None, kind.dtype)
+def _fits(declared: DeclaredType, tensor_type: TensorType) -> bool:
+    same_rank = declared.shape is None or len(declared.shape) == tensor_type.rank
+    return same_rank and declared.dtype in (None, tensor_type.dtype)

@@ -1,4 +1,4 @@
-"""A bundle as the compiler made it: without what was added to it later.
+"""A bundle in its original form: without what was added after it was compiled.
 
 In: a path. Out: the path of the same bundle without signatures and selftests. Not done here:
 comparing (``reproduce``).
@@ -17,8 +17,9 @@ from ingot_runtime.format import header as head
 
 
 @contextmanager
-def as_made(path: str) -> Generator[str]:
-    """The path itself where nothing was added, else that of a copy for the time of the block."""
+def original_bundle(path: str) -> Generator[str]:
+    """Yield the path itself where nothing was added, else that of a copy, which exists for the time
+    of the block."""
     with opened(path) as source:
         later = (head.SIGNATURE, head.SELFTEST)
         added = frozenset(key for key in source.by_key if key[0] in later)
@@ -26,6 +27,6 @@ def as_made(path: str) -> Generator[str]:
             yield path
             return
         with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
-            copy = os.path.join(folder, "as_made.ingot")
+            copy = os.path.join(folder, "original.ingot")
             rewrite_bundle(source, Changes(dropped=added), copy)
             yield copy

@@ -1,4 +1,5 @@
-"""What was meant by a target that there is not: the name of a set of instructions, several in one.
+"""Suggests the target for an unknown name: the name of a set of instructions, or several names in
+one.
 
 In: a text, the error that it gave. Out: an error that says what to write. Not done here: reading
 targets (``ingot_compiler.backends``). Imported when something went wrong.
@@ -29,12 +30,12 @@ _LEVELS = {
 """Target -> what it, or most of it, is called elsewhere."""
 
 
-def meant_target(text: str, error: UserError) -> UserError:
+def suggest_target(text: str, error: UserError) -> UserError:
     """Return ``error`` with the targets that ``text`` means, if they can be told."""
     if not error.what.startswith("unknown target "):
         return error
     why = error.why.replace("expected one of ", f"expected one of {_NATIVE}, ", 1)
-    names = [_meant(name.strip()) for name in text.split(",") if name.strip()]
+    names = [_level_of(name.strip()) for name in text.split(",") if name.strip()]
     if len(names) > 1:
         do: Text = message("repeat the option: ", joined(" ", map(_option, names)))
     elif names and names[0] != text:
@@ -50,6 +51,6 @@ def _option(name: str) -> OptionRef:
     return OptionRef("target", name)
 
 
-def _meant(name: str) -> str:
+def _level_of(name: str) -> str:
     words = name.lower()
     return next((level for level, others in _LEVELS.items() if words in others.split()), name)

@@ -1,5 +1,5 @@
-"""Adds to an error about a node on a device which option put it there, so that both sides of a
-conflict are told.
+"""Adds to an error about a node on a device the option that put it there, so that the message names
+both sides of a conflict.
 
 In: an error in the user's names, all names, globs. Out: the same error, with that option in its
 reason, and one that helps. Not done here: finding the conflict (``placement``).
@@ -18,7 +18,7 @@ from ingot_compiler.ir.message import message
 from ingot_runtime.option_ref import OptionRef
 
 
-def with_its_glob(
+def with_placing_option(
     error: UnsupportedError, names: Names, place: Sequence[tuple[str, str]]
 ) -> UnsupportedError:
     """Return the error with the glob that counts for its node; as it is where no glob does."""
