@@ -250,9 +250,9 @@ def _rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 1000 else f"{per_second:.4g}"
 
 
-def _spread(found: dict[str, Any]) -> str:
-    noisy = "; too noisy for a number" if found["is_noisy"] else ""
-    return f" (spread {found['spread']:.1%}){noisy}"
+def _spread(report: dict[str, Any]) -> str:
+    noisy = "; too noisy for a number" if report["is_noisy"] else ""
+    return f" (spread {report['spread']:.1%}){noisy}"
 
 
 def _memory_line(memory: dict[str, int | None], file_bytes: int) -> str:

@@ -64,10 +64,10 @@ def _pruned(statements: Sequence[CStatement]) -> Sequence[CStatement]:
         statements = left
 
 
-def _moves_wide(found: Instruction) -> bool:
+def _moves_wide(instruction: Instruction) -> bool:
     """Whether an instruction gives or takes a number of 64 bits that is no index: then indices have
     64 bits, too."""
-    if found.opcode == "store" or found.word in WRITES:
-        return found.operands[0].element == "i64"
-    is_number = found.opcode in _WIDENED or found.word in (*READS, "llvm.fptosi.sat")
-    return is_number and found.result.element == "i64"
+    if instruction.opcode == "store" or instruction.word in WRITES:
+        return instruction.operands[0].element == "i64"
+    is_number = instruction.opcode in _WIDENED or instruction.word in (*READS, "llvm.fptosi.sat")
+    return is_number and instruction.result.element == "i64"
