@@ -1,5 +1,5 @@
-"""Every option that says how a model is compiled, and what each face tells of it: the command line,
-``ingot.toml``, Python, records.
+"""Every option of a compilation, and how the command line, ``ingot.toml``, Python and records
+present it.
 
 In: nothing. Out: ``GivenOptions``, whose fields are the options as a user gives them through any
 face; ``Choices``, those of them that mean the same on every machine, whatever files there are;

@@ -1,4 +1,4 @@
-"""What was probably meant by an unknown name.
+"""Suggests a known name for an unknown one.
 
 In: a name, those that are known. Out: a sentence for an error. Not done here: errors.
 """

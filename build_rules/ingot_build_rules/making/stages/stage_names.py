@@ -1,4 +1,4 @@
-"""What the user called the things of a graph that came as a text.
+"""The user's names of the things of a graph that came as a text.
 
 In: a graph, the file beside its text. Out: ``Names``. Not done here: reading that file
 (``stage_weights``).

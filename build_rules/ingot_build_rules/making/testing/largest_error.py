@@ -1,4 +1,4 @@
-"""How far one output of a test is from what was expected, told at its worst element.
+"""How far one output of a test is from the expected values, measured at the worst element.
 
 In: two tensors of one type and shape, tolerances. Out: ``LargestError``. Not done here: running
 (``run_and_compare``).

@@ -1,4 +1,4 @@
-"""What a product can be computed by: the facts that decide, and one algorithm.
+"""An algorithm for products, and the facts by which one is chosen.
 
 In: nothing. Out: ``ProductFacts``, ``Wishes``, ``Algorithm``. Not done here: finding the facts (``facts``),
 the algorithms (a file each), the choice among them (``choose``).

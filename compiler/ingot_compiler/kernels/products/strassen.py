@@ -1,5 +1,5 @@
 """Whether a product of matrices, or a convolution as one, runs by Strassen's algorithm, and with
-which tiles: a contract of precision and a model of cost.
+which tiles: a bound on the error and a cost model decide.
 
 In: facts of a product, perhaps the method that was measured to be best. Out: a ``StrassenShape``, or
 None for a direct one. Not done here: code (``products.strassen``).

@@ -1,4 +1,4 @@
-"""What fusion is told of an op with loops of its own.
+"""What fusion knows of an op with loops of its own.
 
 In: nothing. Out: ``Anchor``. Not done here: which ops there are (``loop_anchors``, and those of
 back ends).

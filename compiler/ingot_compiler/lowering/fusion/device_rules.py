@@ -1,4 +1,4 @@
-"""What fusion is told of one device: the record that its back end fills in.
+"""What fusion knows of one device: the record that its back end fills in.
 
 In: nothing. Out: ``DeviceRules``. Not done here: any back end's rules.
 """

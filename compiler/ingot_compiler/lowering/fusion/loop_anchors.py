@@ -1,5 +1,5 @@
-"""What ops with loops of their own ask of their operands where plain loops are enough, so that any
-back end may have them.
+"""What ops with loops of their own require of their operands where plain loops are enough, so that
+any back end may have them.
 
 In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops that a
 back end has tiles for (its own anchors). One function and one line per op.

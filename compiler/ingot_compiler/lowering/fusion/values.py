@@ -1,5 +1,5 @@
-"""What is known of every value while operations are grouped: type, device, users, sources, what its
-users ask for.
+"""The facts of every value while operations are grouped: type, device, users, sources, the
+requirements of its users.
 
 In: a flat graph, the device of each value, what each op asks of its operands. Out: answers about
 values; values that the graph does not name are added. Not done here: where values lie

@@ -1,5 +1,5 @@
-"""``select_candidates``: the few least keys of each row, of which one look at all keys leaves little
-more.
+"""``select_candidates``: the few least keys of each row. One pass over the keys leaves few
+candidates.
 
 In: a group of one ``argsort`` of few results; workspace. Out: its loop program: units are rows. Not
 done here: short rows (``rank_rows``), many results (``radix_sort``).

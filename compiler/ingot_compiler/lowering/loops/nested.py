@@ -1,4 +1,4 @@
-"""What statements and values are made of: everything inside, the symbols that it uses, the names that
+"""The parts of statements and values: everything inside, the symbols that it uses, the names that
 it binds.
 
 In: statements, values, tuples of them. Out: their parts, names. Not done here: other ones in their

@@ -1,4 +1,4 @@
-"""Products with integers of 4 and 8 bits of rows that are integers too: sums of bytes, exact.
+"""Exact products of 4- and 8-bit integers with rows that are integers, too: sums of bytes.
 
 In: a panel, the digits of its rows. Out: what a block adds to the sums of a tile. Not done here:
 blocks that have no digits (``blocked_product``), the digits themselves (``block_digits``).
