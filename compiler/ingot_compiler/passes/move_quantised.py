@@ -168,7 +168,7 @@ def _dequantise(state: Rewriter, node: Node, dequantised: Dequantised) -> int:
 
 
 def _concat(state: Rewriter, node: Node) -> int | None:
-    """Of operands with one scale and zero point."""
+    """Join the integers of operands that have one scale and zero point."""
     found = [dequantised(state, operand) for operand in node.operands]
     first = found[0]
     if first is None or not all(part and _same(state, first, part) for part in found):
@@ -219,7 +219,7 @@ def _quantised_again(state: Rewriter, node: Node) -> int | None:
 
 
 def _quantised_apart(state: Rewriter, node: Node, value: int) -> int | None:
-    """Of a concatenation of dequantised values: each quantised by itself, then joined."""
+    """Quantise each operand of a concatenation of dequantised values, then join them."""
     joined = state.made_by(value, "concat")
     if joined is None or not all(dequantised(state, operand) for operand in joined.operands):
         return None
@@ -231,7 +231,7 @@ def _quantised_apart(state: Rewriter, node: Node, value: int) -> int | None:
 
 
 def _quantised_before(state: Rewriter, node: Node, value: int) -> int | None:
-    """Of a reshape or transpose of what nobody else reads: quantised, then moved, so that nothing
+    """Quantise before a reshape or transpose of a value that nothing else reads, so that nothing
     stands between arithmetic and its quantisation, and bytes are moved."""
     moved = state.made_by(value, "reshape", "transpose")
     if moved is None or not state.is_used_once(value) or state.is_constant(value):

@@ -26,7 +26,8 @@ _SPARE = CStatement(f"  {_POINTER}const spare = ({_POINTER})spare_bytes;", "spar
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
-    """Of the type of the hook ``compile_kernel``; the target is the name of a form."""
+    """Write the C of a kernel; it has the type of the hook ``compile_kernel``, and the target is
+    the name of a form of C."""
     made = c_kernel(program, read_form(target))
     return made.symbol, made.content
 

@@ -81,7 +81,7 @@ class StrassenFacts:
 
 
 def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
-    """Of a product by a matrix of weights."""
+    """Offer Strassen's algorithm for a product by a matrix of weights."""
     if not _is_plain(facts, wishes) or facts.weights.rank != 2:
         return None
     rows, (depth, columns) = dim_product(facts.x.shape[:-1]), facts.weights.shape
@@ -94,7 +94,8 @@ def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> M
 
 
 def offer_convolution(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
-    """Of a convolution that is one product of matrices, all of whose taps count."""
+    """Offer Strassen's algorithm for a convolution that is one product of matrices, all of whose
+    taps count."""
     if wishes.of_layer not in (None, STRASSEN_OF_CONV) or wishes.of_all == DIRECT:
         return None
     image, node = facts.image, facts.node
