@@ -171,7 +171,7 @@ def bound_devices(session: Session) -> dict[str, str]:
 def kernel_times(
     session: Session, bundle: str, threads: int, feed: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Step the same program by the vm and time each launch; the slowest first."""
+    """Run the program stepwise by the vm and time each launch; the slowest first."""
     import ingot_runtime
     from ingot_artifacts.inspect.describe import describe_bundle
 

@@ -47,7 +47,7 @@ def _rule_values(item: RuleStats) -> dict[str, int]:
 
 
 def stat_lines(path: str, stats: CacheStats, limit_bytes: int | None) -> list[str]:
-    """Return the same, for people."""
+    """Return the statistics of a cache as lines for people."""
     rows = [
         ("cache", path),
         ("size", format_bytes(stats.size_bytes)),
@@ -100,7 +100,7 @@ def _kept_values(kept: Kept) -> dict[str, int]:
 
 
 def collect_lines(report: CollectReport, max_bytes: int, *, dry_run: bool) -> list[str]:
-    """Return the same, for people; ``max_bytes``: the size that was asked for."""
+    """Return the result of a collection as lines for people; ``max_bytes``: the requested size."""
     before, after = map(format_bytes, (report.size_bytes_before, report.size_bytes_after))
     lines = [
         f"{'would come' if dry_run else 'came'} from {before} to {after}",
@@ -131,7 +131,7 @@ def scrub_values(path: str, report: ScrubReport) -> dict[str, object]:
 
 
 def scrub_lines(report: ScrubReport, *, dry_run: bool) -> list[str]:
-    """Return the same, for people."""
+    """Return the result of a scrub as lines for people."""
     checked = f"{report.record_count} records, {report.blob_count} blobs"
     healed = ["moved to quarantine or deleted; the next build makes it anew"]
     return [
@@ -155,7 +155,7 @@ def record_values(item: FoundRecord) -> dict[str, object]:
 
 
 def record_lines(item: FoundRecord) -> list[str]:
-    """Return the same, for people."""
+    """Return a record as lines for people."""
     keepers = _roots(item.roots) or [("last use", "until a collection needs room")]
     return [
         f"record  {item.key}",
@@ -178,7 +178,7 @@ def blob_values(item: FoundBlob) -> dict[str, object]:
 
 
 def blob_lines(item: FoundBlob) -> list[str]:
-    """Return the same, for people."""
+    """Return a blob as lines for people."""
     unneeded = [] if item.records else [("nothing", "the next collection deletes it")]
     return [
         f"blob  {item.digest}",
@@ -199,7 +199,7 @@ def bundle_values(item: CachedBundle) -> dict[str, object]:
 
 
 def bundle_lines(item: CachedBundle) -> list[str]:
-    """Return the same, for people."""
+    """Return a bundle of the cache as lines for people."""
     keepers = _roots(item.roots) or [("last use", "until a collection needs room")]
     return [
         f"bundle  {item.digest}",
