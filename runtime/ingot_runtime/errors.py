@@ -34,7 +34,7 @@ class DigestError(BundleError):
 
 
 class SignatureError(BundleError):
-    """Nobody whose key is given has signed the bundle, or it is signed no more."""
+    """No key that was given has signed the bundle, or the signature has expired."""
 
 
 class ChangedError(BundleError):

@@ -47,7 +47,7 @@ class IngotError(Exception):
         return part_text(self.parts[3])
 
     def at(self, where: object) -> "Self":
-        """Return the same error at another place."""
+        """Return the error at another place."""
         what, _, why, do = self.parts
         return type(self)(what, where, why, do)
 

@@ -23,7 +23,7 @@ FAILED = 4
 
 
 def keys_of(options: "argparse.Namespace") -> "list[str] | str | None":
-    """Return the keys of whom one must have signed, or the path of a policy.
+    """Return the keys of which one must have signed, or the path of a policy.
 
     Raises:
         InputError: both are given.

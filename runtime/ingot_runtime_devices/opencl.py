@@ -86,8 +86,8 @@ def _devices_here(name: str, where: str) -> "list[Any]":
 
 
 def _broken(name: str, id: int, found: "list[Any]", why: str, where: str) -> IncompatibleError:
-    """Of a driver that runs nothing: what to do is another device whose driver works, if there is
-    one."""
+    """The error about a driver that runs nothing: it proposes another device whose driver works, if
+    there is one."""
     others = (at for at in range(len(found)) if at != id and not BUILDER.failure_of(at))
     working = next(others, None)
     do = _other_driver() if working is None else f"map it: --device {name}=opencl:{working}"

@@ -91,7 +91,7 @@ MODELS: dict[str, tuple[bytes | ModelProto, int, list[str]]] = {
     "lost output": (
         over_x(helper.make_node("Neg", ["x"], ["z"], "n")),
         1,
-        ["nobody makes an output", "'y'"],
+        ["no node computes an output", "'y'"],
     ),
     "few bytes": (
         with_tensor(TensorProto(name="w", data_type=FLOAT, dims=[4], raw_data=bytes(12))),

@@ -70,7 +70,7 @@ def test_undefined_input_is_named_with_a_suggestion() -> None:
         )
     )
     assert str(error).splitlines() == [
-        "a node reads a tensor that nobody makes",
+        "a node reads a tensor that no node computes",
         "  where: node 'n' (Neg)",
         "  why: no tensor is called 'hiden'",
         "  do: did you mean 'hidden'?",
@@ -82,7 +82,7 @@ def test_output_that_nobody_makes() -> None:
     error = _refusal(
         model([helper.make_node("Neg", ["x"], ["y"])], [value("x", [2])], [value("z", [2])])
     )
-    assert error.what == "nobody makes an output"
+    assert error.what == "no node computes an output"
     assert "'z'" in error.where
 
 

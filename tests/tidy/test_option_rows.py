@@ -37,12 +37,12 @@ def in_python(field: str, row: OptionRow) -> str:
 
 def in_defaults(field: str, row: OptionRow) -> str:
     """A row of ``[defaults]``."""
-    return f"| `{key(field)}` | {KINDS[row.form]} | `{default(field)}` | for bundles |"
+    return f"| `{key(field)}` | {KINDS[row.value_type]} | `{default(field)}` | for bundles |"
 
 
 def in_bundle(field: str, row: OptionRow) -> str:
     """A row of ``[bundle.NAME]``."""
-    values = ", ".join(f"`{word}`" for word in row.words) or KINDS[row.form]
+    values = ", ".join(f"`{word}`" for word in row.words) or KINDS[row.value_type]
     otherwise = "none" if row.is_many else f"`{default(field)}`"
     if "defaults" in row.tables:
         otherwise = "`[defaults]`"
@@ -106,7 +106,7 @@ def schema(row: OptionRow, *, is_record: bool, value: object) -> dict[str, Any]:
     words = [word for word in row.words if not (left_out and word == value)]
     if row.is_many:
         return {"description": says, "type": "array", "items": {"type": "string"}}
-    kind = "boolean" if row.form == "flag" else "string"
+    kind = "boolean" if row.value_type == "flag" else "string"
     return {"description": says, **({"enum": words} if words else {"type": kind})}
 
 

@@ -75,7 +75,7 @@ SAME_NAMES = {
     "Target": "the protocol of all back ends; the host's target, which is one",
 }
 # A docstring is read alone, in an editor's pop-up: one that begins so needs what stands before it
-_LEANING = re.compile(r"(The same|Likewise|Those|As|So|And|Or|But)\b")
+_LEANING = re.compile(r"((Return )?[Tt]he same|Likewise|Those|Of|As|So|And|Or|But)\b")
 # Folders that have such docstrings still
 _LEANING_FOLDERS = ("compiler/ingot_compiler/frontend/ops/", "compiler/ingot_compiler/ir/ops/")
 _MARKERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

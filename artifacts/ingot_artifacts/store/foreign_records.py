@@ -29,8 +29,8 @@ def foreign_lines(cache: Cache) -> list[str]:
 
 
 def foreign_of(cache: Cache) -> list[str]:
-    """Return the same of all records of the first layer, whether or not anybody has asked for
-    them."""
+    """Return warnings of the records in the first layer whose seal does not hold, whether or
+    not anybody has read them."""
     count, total = cache.index.count_foreign()
     if count:
         cache.index.foreign[0] = count, total

@@ -71,10 +71,10 @@ def _check_link(path: str) -> None:
         _check_user(path, found)
 
 
-def _check_owner(folder: str, found: os.stat_result) -> None:
-    _check_user(folder, found)
-    if found.st_mode & _OTHERS_WRITE:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+def _check_owner(folder: str, status: os.stat_result) -> None:
+    _check_user(folder, status)
+    if status.st_mode & _OTHERS_WRITE:
+        mode = f"{stat.S_IMODE(status.st_mode):04o}"
         raise CacheAuthorityError(
             "others can write to the cache",
             folder,
@@ -84,12 +84,12 @@ def _check_owner(folder: str, found: os.stat_result) -> None:
         )
 
 
-def _check_user(folder: str, found: os.stat_result) -> None:
-    if found.st_uid != os.geteuid():
+def _check_user(folder: str, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
         raise CacheAuthorityError(
             "the cache belongs to somebody else",
             folder,
-            f"expected a folder of user {os.geteuid()}, got one of user {found.st_uid}; "
+            f"expected a folder of user {os.geteuid()}, got one of user {status.st_uid}; "
             "whoever owns a cache decides what bundles are made of",
             _OR_SHARED,
         )

@@ -149,12 +149,12 @@ class FunctionCode:
         return LlvmValue(f"@{name}", "ptr")
 
 
-def _part(code: Code, found: list[tuple[str, list[Instruction]]]) -> None:
+def _part(code: Code, blocks: list[tuple[str, list[Instruction]]]) -> None:
     """Append labels, each with the instructions up to the next one."""
     for each in code:
         if isinstance(each, Instruction):
-            found[-1][1].append(each)
+            blocks[-1][1].append(each)
         elif isinstance(each, str):
-            found.append((each, []))
+            blocks.append((each, []))
         else:
-            _part(each, found)
+            _part(each, blocks)

@@ -25,10 +25,10 @@ def llvm_text(kernel: KernelIr) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def instruction_text(found: Instruction) -> str:
+def instruction_text(instruction: Instruction) -> str:
     """Return one instruction, without the blanks before it."""
-    text = _FORMS.get(found.opcode, _of_one_type)(found)
-    return f"{found.result.name} = {text}" if found.result.name else text
+    text = _FORMS.get(instruction.opcode, _of_one_type)(instruction)
+    return f"{instruction.result.name} = {text}" if instruction.result.name else text
 
 
 def _array(array: Array) -> str:
@@ -38,49 +38,53 @@ def _array(array: Array) -> str:
     return f"@{array.name} = private unnamed_addr constant {kind} [{content}], align {array.align}"
 
 
-def _callee(found: Instruction) -> str:
-    return ".".join([found.word, *[suffix(each) for each in found.overloads]])
+def _callee(instruction: Instruction) -> str:
+    return ".".join([instruction.word, *[suffix(each) for each in instruction.overloads]])
 
 
-def _declaration(name: str, found: Instruction) -> str:
-    types = ", ".join([each.type for each in found.operands])
-    return f"declare {found.result.type} @{name}({types})"
+def _declaration(name: str, instruction: Instruction) -> str:
+    types = ", ".join([each.type for each in instruction.operands])
+    return f"declare {instruction.result.type} @{name}({types})"
 
 
 def _typed(operands: Sequence[LlvmValue]) -> str:
     return ", ".join([each.typed for each in operands])
 
 
-def _of_one_type(found: Instruction) -> str:
+def _of_one_type(instruction: Instruction) -> str:
     """The type of the operands stands once: arithmetic, comparisons."""
-    head = f"{found.opcode} {found.word}" if found.word else found.opcode
-    first, *others = found.operands
+    head = f"{instruction.opcode} {instruction.word}" if instruction.word else instruction.opcode
+    first, *others = instruction.operands
     return f"{head} {first.typed}{''.join([f', {each.text}' for each in others])}"
 
 
-def _of_any_types(found: Instruction) -> str:
-    advice = f", !{found.word} !{{}}" if found.word else ""
-    return f"{found.opcode} {_typed(found.operands)}{advice}"
+def _of_any_types(instruction: Instruction) -> str:
+    advice = f", !{instruction.word} !{{}}" if instruction.word else ""
+    return f"{instruction.opcode} {_typed(instruction.operands)}{advice}"
 
 
-def _targets(found: Instruction) -> list[str]:
+def _targets(instruction: Instruction) -> list[str]:
     """The condition of a jump, if it has one, and where it goes."""
-    return [*(each.typed for each in found.operands), *(f"label %{each}" for each in found.labels)]
+    return [
+        *(each.typed for each in instruction.operands),
+        *(f"label %{each}" for each in instruction.labels),
+    ]
 
 
-def _phi(found: Instruction) -> str:
-    pairs = zip(found.operands, found.labels, strict=True)
+def _phi(instruction: Instruction) -> str:
+    pairs = zip(instruction.operands, instruction.labels, strict=True)
     sources = ", ".join(f"[ {each.text}, %{label} ]" for each, label in pairs)
-    return f"phi {found.result.type} {sources}"
+    return f"phi {instruction.result.type} {sources}"
 
 
-def _call(found: Instruction) -> str:
+def _call(instruction: Instruction) -> str:
     """The alignment of the memory is a note of its address."""
-    note = f" align {found.align}" if found.align else ""
+    note = f" align {instruction.align}" if instruction.align else ""
     texts = (
-        f"{each.type}{note if each.element == 'ptr' else ''} {each.text}" for each in found.operands
+        f"{each.type}{note if each.element == 'ptr' else ''} {each.text}"
+        for each in instruction.operands
     )
-    return f"call {found.result.type} @{_callee(found)}({', '.join(texts)})"
+    return f"call {instruction.result.type} @{_callee(instruction)}({', '.join(texts)})"
 
 
 _CONVERSIONS = (

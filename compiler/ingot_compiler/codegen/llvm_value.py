@@ -107,7 +107,7 @@ def constants(values: Sequence[float], element: str) -> LlvmValue:
 
 
 def poison(element: str, lanes: int) -> LlvmValue:
-    """A vector of which no lane is ever looked at."""
+    """A vector whose lanes are never read."""
     return LlvmValue("", element, lanes)
 
 

@@ -1,4 +1,4 @@
-"""A loop of nothing but multiply-adds of f32 in registers: how fast a core is at most.
+"""A loop of nothing but multiply-adds of f32 in registers, which measures the peak speed of a core.
 
 In: a target that this machine can run. Out: code in this process, and how many operations it does.
 Not done here: time, several cores at once.

@@ -192,7 +192,7 @@ class _Importer:
         live, dead = live_nodes(nodes, _names(graph.output))
         for node in dead:
             if self._unsupported(node):
-                self.ignored.append(f"{describe_node(node)}: nobody reads its results")
+                self.ignored.append(f"{describe_node(node)}: no node reads its results")
         return live
 
     def _unsupported(self, node: NodeProto) -> bool:

@@ -1,4 +1,4 @@
-"""What a verifier finds wrong with a stage, and how it is told.
+"""A problem that a verifier finds in a stage, and its message.
 
 In: rules that do not hold. Out: ``Problem`` (of a ``Part``), ``InternalError``. Not done here: the
 rules (``verify_*``), places in a text (``text_reader``).

@@ -1,4 +1,4 @@
-"""A group seen from its anchor: what the kernels with register tiles need of it.
+"""A group described by its anchor, as the kernels with register tiles need it.
 
 In: a group. Out: ``AnchoredGroup``: operands by position, what follows a kernel's sums. Not done
 here: the sums (``kinds``).

@@ -1,5 +1,5 @@
-"""What ops with register tiles ask of their operands: layouts, packed weights; with them all ops
-with loops that processors run.
+"""What ops with register tiles require of their operands: layouts, packed weights; together with
+them, all ops with loops that processors run.
 
 In: a node and the fuser. Out: a deferred anchor. Not done here: packed weights
 (``packed_weights``), the loops (``kinds``), ops whose loops any device runs

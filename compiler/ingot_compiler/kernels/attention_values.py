@@ -1,4 +1,4 @@
-"""Whether fused attention copies values into scratch or reads them where they lie.
+"""Whether fused attention copies values into scratch, or reads them in place.
 
 In: an ``Attention``, a target. Out: a bool. Not done here: where the copy lies
 (``attention_layout``), copying (``attention.attention_pack``).

@@ -1,4 +1,4 @@
-"""A group of the fused graph to launches of loops that several run at the same time.
+"""Lowers a group of the fused graph to launches of loops that several units run at the same time.
 
 In: a group; how many places the scratch of a launch has, one for each who runs it. Out: its
 ``LoweredGroup``. Not done here: the loops of each kind (``kinds``), the hook ``lower_group`` (a

@@ -1,4 +1,4 @@
-"""Rows that a kernel quantises for a product of its own: where their integers lie, the arithmetic.
+"""Rows that a kernel quantises for its own product: where their integers lie, and the arithmetic.
 
 In: sizes; a row's values, the least and the greatest of them and 0. Out: types of the workspace,
 values. Not done here: the loops (``kinds.recurrent``). Source: ONNX DynamicQuantizeLinear-11.

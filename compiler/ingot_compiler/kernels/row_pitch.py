@@ -1,4 +1,4 @@
-"""How far the rows of a register tile lie apart in A.
+"""The distance between the rows of a register tile in A.
 
 In: A's index, the tile's height. Out: a number of elements, where that is one for all of them. Not
 done here: the pointers (``contraction_rows``).

@@ -143,7 +143,7 @@ class _Part:
     size: int
 
     def of_all(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """Of every statement."""
+        """Cut every statement of a body."""
         return tuple(map(self._of, body))
 
     def _of(self, statement: Statement) -> Statement:

@@ -1,4 +1,4 @@
-"""Which products of a sum are added to each other before they are added to the others.
+"""The blocks of a sum: the products of a block are added up before they are added to the others.
 
 In: the loops of a sum. Out: ``SumBlocks``. Not done here: code (``products.multiply_blocks``).
 

@@ -52,8 +52,8 @@ def _cheapest(outer: int, rows: int, columns: int, target: KernelTarget) -> Regi
 
 
 def _cycles(tile: RegisterTile, units: int) -> float:
-    """Of a step of depth: four elements of a row of A are read at once, as are four vectors of B;
-    as many are brought as each unit's rows, and a row of B."""
+    """The cycles of a step of depth: four elements of a row of A are read at once, as are four
+    vectors of B; each unit loads its rows of A, and a row of B."""
     products, reads = tile.rows * tile.vectors, tile.rows + tile.vectors
     brought = tile.rows / tile.vectors + tile.vectors / units
     return max(products, reads) + brought + _STEP_CYCLES

@@ -1,4 +1,4 @@
-"""How a convolution by Winograd's algorithm is cut up: tiles, blocks of them, registers, scratch.
+"""How a convolution by Winograd's algorithm is divided: tiles, blocks of tiles, registers, scratch.
 
 In: sizes, a target. Out: ``WinogradShape``, blocks, scratch. Not done here: whether the algorithm
 is worth while (``choose_winograd``), code (``winograd.winograd``).

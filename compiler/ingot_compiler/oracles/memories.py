@@ -65,16 +65,16 @@ class Memories:
         return self.store(self.load(tensor, source, reader), destination)
 
 
-def require_device(found: VirtualDevice, expected: VirtualDevice, reader: Expression) -> None:
+def require_device(device: VirtualDevice, expected: VirtualDevice, reader: Expression) -> None:
     """Refuse what is on another device than its reader.
 
     Raises:
         VerificationError: names the reader and both devices.
     """
-    if found != expected:
+    if device != expected:
         raise VerificationError(
             "a value is read on a device that it is not on",
             f"{show(reader)} at {reader.span}",
-            f"expected it on {expected}, got it on {found}",
+            f"expected it on {expected}, got it on {device}",
             "plan the program again",
         )

@@ -152,7 +152,7 @@ def _phase_by_phase(
     phases: int,
     source: Sequence[int],
 ) -> int:
-    """Of a depthwise convolution each phase is one, too."""
+    """Emit a convolution for each phase; those of a depthwise convolution are depthwise, too."""
     x, *parameters = operands
     results: list[int] = []
     for phase in range(phases):

@@ -94,14 +94,14 @@ def _picked(state: Rewriter, value: int) -> tuple[int, int] | None:
     return (matrices, indices) if is_large and tensor_type.dtype in FLOATS else None
 
 
-def _from_front(state: Rewriter, found: _Picked, node: Node) -> int:
+def _from_front(state: Rewriter, picked: _Picked, node: Node) -> int:
     """The indices in i64, those that count from the end as ones from the front."""
-    indices = found.indices
+    indices = picked.indices
     if state.type_of(indices).dtype != "i64":
         indices = state.emit("cast", (indices,), {"dtype": "i64"}, node.source)
     if _is_position(state, indices):
         return indices
-    count = state.shape_of(found.matrices)[0]
+    count = state.shape_of(picked.matrices)[0]
     zero, size = (state.literal(number, "i64", node.source) for number in (0, count))
     below = state.emit("less", (indices, zero), {}, node.source)
     moved = state.emit("add", (indices, size), {}, node.source)

@@ -43,7 +43,7 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
 
 
 def _of_integers(state: Rewriter, node: Node) -> int | None:
-    """Of MatMulInteger: its operands are differences in i16."""
+    """Replace MatMulInteger, whose operands are differences in i16."""
     parts = [
         centred(state, operand) or _literal(state, operand, node.source)
         for operand in node.operands
@@ -85,7 +85,7 @@ def _of_dequantised(state: Rewriter, node: Node) -> int | None:
 
 
 def _conv_of_integers(state: Rewriter, node: Node) -> int | None:
-    """Of ConvInteger: a convolution of differences in f64, exact, cast to i32."""
+    """Replace ConvInteger, which is an exact convolution of differences in f64, cast to i32."""
     conv = state.made_by(node.operands[0], "conv")
     if conv is None or state.type_of(node.results[0]).dtype != "i32":
         return None

@@ -87,35 +87,38 @@ def _of(own: Centred, integers: int) -> Centred:
     return replace(own, integers=integers)
 
 
-def _zero_point(state: Rewriter, node: Node, found: Dequantised) -> int:
+def _zero_point(state: Rewriter, node: Node, dequantised: Dequantised) -> int:
     """What stands for 0.0, as one number of the integers' own type."""
-    dtype = state.type_of(found.centred.integers).dtype
-    zero = found.centred.zero
+    dtype = state.type_of(dequantised.centred.integers).dtype
+    zero = dequantised.centred.zero
     if zero is None:
         return state.literal(0, dtype, node.source)
     flat = in_shape(state, zero, (), node.source)
     return state.emit("cast", (flat,), {"dtype": dtype}, node.source)
 
 
-def _moved_with_scales(state: Rewriter, node: Node, found: Dequantised) -> int | None:
+def _moved_with_scales(state: Rewriter, node: Node, dequantised: Dequantised) -> int | None:
     """Where scales or zero points change along an axis, they are moved with it."""
     if node.op == "transpose":
-        return _transposed(state, node, found)
-    if node.op == "reshape" and _joins_columns(state, node, found):
-        return _joined(state, node, found)
+        return _transposed(state, node, dequantised)
+    if node.op == "reshape" and _joins_columns(state, node, dequantised):
+        return _joined(state, node, dequantised)
     return None
 
 
-def _joins_columns(state: Rewriter, node: Node, found: Dequantised) -> bool:
+def _joins_columns(state: Rewriter, node: Node, dequantised: Dequantised) -> bool:
     """Whether all axes but the first become one, and parameters do not change along the first."""
     before, after = state.shape_of(node.operands[0]), state.shape_of(node.results[0])
-    parameters = [found.scale, *([] if found.centred.zero is None else [found.centred.zero])]
+    parameters = [
+        dequantised.scale,
+        *([] if dequantised.centred.zero is None else [dequantised.centred.zero]),
+    ]
     shapes = [state.shape_of(parameter) for parameter in parameters]
     same = all(len(shape) < len(before) or shape[0] == 1 for shape in shapes)
     return len(after) == 2 and len(before) > 2 and before[0] == after[0] and same
 
 
-def _joined(state: Rewriter, node: Node, found: Dequantised) -> int:
+def _joined(state: Rewriter, node: Node, dequantised: Dequantised) -> int:
     shape, columns = state.shape_of(node.operands[0]), state.shape_of(node.results[0])[1]
 
     def row(parameter: int) -> int:
@@ -123,16 +126,16 @@ def _joined(state: Rewriter, node: Node, found: Dequantised) -> int:
         single = state.emit("broadcast_to", (parameter,), wide, node.source)
         return in_shape(state, single, (1, columns), node.source)
 
-    zero = None if found.centred.zero is None else row(found.centred.zero)
-    integers = in_shape(state, found.centred.integers, (shape[0], columns), node.source)
-    return _dequantise(state, node, Dequantised(Centred(integers, zero), row(found.scale)))
+    zero = None if dequantised.centred.zero is None else row(dequantised.centred.zero)
+    integers = in_shape(state, dequantised.centred.integers, (shape[0], columns), node.source)
+    return _dequantise(state, node, Dequantised(Centred(integers, zero), row(dequantised.scale)))
 
 
-def _transposed(state: Rewriter, node: Node, found: Dequantised) -> int | None:
+def _transposed(state: Rewriter, node: Node, dequantised: Dequantised) -> int | None:
     """Scales and zero points along an axis are transposed with it."""
     rank = state.type_of(node.results[0]).rank
-    parts = [found.centred.integers, found.scale]
-    parts += [] if found.centred.zero is None else [found.centred.zero]
+    parts = [dequantised.centred.integers, dequantised.scale]
+    parts += [] if dequantised.centred.zero is None else [dequantised.centred.zero]
     shapes = [(1,) * (rank - state.type_of(part).rank) + state.shape_of(part) for part in parts]
     integers, scale, *zero = (
         state.emit(
@@ -148,9 +151,13 @@ def _transposed(state: Rewriter, node: Node, found: Dequantised) -> int | None:
     )
 
 
-def _dequantise(state: Rewriter, node: Node, found: Dequantised) -> int:
+def _dequantise(state: Rewriter, node: Node, dequantised: Dequantised) -> int:
     """The floats again, as the frontend writes them."""
-    integers, zero, scale = found.centred.integers, found.centred.zero, found.scale
+    integers, zero, scale = (
+        dequantised.centred.integers,
+        dequantised.centred.zero,
+        dequantised.scale,
+    )
     if is_single(state, scale) and is_single(state, zero):
         scale = in_shape(state, scale, (), node.source)
         zero = None if zero is None else in_shape(state, zero, (), node.source)
@@ -161,7 +168,7 @@ def _dequantise(state: Rewriter, node: Node, found: Dequantised) -> int:
 
 
 def _concat(state: Rewriter, node: Node) -> int | None:
-    """Of operands with one scale and zero point."""
+    """Join the integers of operands that have one scale and zero point."""
     found = [dequantised(state, operand) for operand in node.operands]
     first = found[0]
     if first is None or not all(part and _same(state, first, part) for part in found):
@@ -212,7 +219,7 @@ def _quantised_again(state: Rewriter, node: Node) -> int | None:
 
 
 def _quantised_apart(state: Rewriter, node: Node, value: int) -> int | None:
-    """Of a concatenation of dequantised values: each quantised by itself, then joined."""
+    """Quantise each operand of a concatenation of dequantised values, then join them."""
     joined = state.made_by(value, "concat")
     if joined is None or not all(dequantised(state, operand) for operand in joined.operands):
         return None
@@ -224,7 +231,7 @@ def _quantised_apart(state: Rewriter, node: Node, value: int) -> int | None:
 
 
 def _quantised_before(state: Rewriter, node: Node, value: int) -> int | None:
-    """Of a reshape or transpose of what nobody else reads: quantised, then moved, so that nothing
+    """Quantise before a reshape or transpose of a value that nothing else reads, so that nothing
     stands between arithmetic and its quantisation, and bytes are moved."""
     moved = state.made_by(value, "reshape", "transpose")
     if moved is None or not state.is_used_once(value) or state.is_constant(value):

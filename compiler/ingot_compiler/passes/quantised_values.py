@@ -43,7 +43,8 @@ def number(state: Rewriter, value: int) -> float | None:
 
 
 def centred(state: Rewriter, value: int) -> Centred | None:
-    """Of narrow integers in a wider type, perhaps less a zero point; None for anything else."""
+    """The narrow integers that ``value`` widens, perhaps less a zero point; None for anything
+    else."""
     difference = state.made_by(value, "sub")
     wide, zero = difference.operands if difference else (value, None)
     cast = state.made_by(wide, "cast")
@@ -60,7 +61,7 @@ def _is_narrow(dtype: DType) -> bool:
 
 
 def dequantised(state: Rewriter, value: int) -> Dequantised | None:
-    """Of a product with a scale; None for anything else."""
+    """The integers and the scale whose product ``value`` is; None for anything else."""
     product = state.made_by(value, "mul")
     if product is None or state.type_of(value).dtype != "f32":
         return None
@@ -92,7 +93,7 @@ class Quantised:
 
 
 def quantised(state: Rewriter, node: Node) -> Quantised | None:
-    """Of the cast at the end of a QuantizeLinear; None for any other node."""
+    """The quantisation that ends with the cast ``node``; None for any other node."""
     if node.op != "cast" or not _is_narrow(state.type_of(node.results[0]).dtype):
         return None
     value = node.operands[0]

@@ -38,7 +38,7 @@ node."""
 
 
 class RootOps(Protocol):
-    """Ops that a rule is asked of."""
+    """The ops to which a rule applies."""
 
     def __contains__(self, op: OpName, /) -> bool:
         """Whether it is."""
@@ -319,7 +319,7 @@ def rewrite(graph: Graph, rule: RewriteRule, roots: RootOps | None = None) -> Gr
 
 
 def _visited(graph: Graph, rule: RewriteRule, roots: RootOps | None) -> Rewriter | None:
-    """The state behind the last node; None where the rule is asked of no node."""
+    """The state behind the last node; None where the rule applies to no node."""
     ops: set[OpName] = {node.op for node in graph.nodes}
     root_ops: set[OpName] = ops if roots is None else {op for op in ops if op in roots}
     if not root_ops:

@@ -69,13 +69,13 @@ def _brought_back(state: Rewriter, node: Node) -> Sequence[int] | None:
     return _rows(state, _Rows(front.operands[0], places, moved, order[0]), source)
 
 
-def _rows(state: Rewriter, found: _Rows, source: Sequence[int]) -> Sequence[int]:
-    count = state.shape_of(found.rows)[found.axis]
-    shaped = state.emit("reshape", (found.places,), {"shape": (1, count)}, source)
+def _rows(state: Rewriter, rows: _Rows, source: Sequence[int]) -> Sequence[int]:
+    count = state.shape_of(rows.rows)[rows.axis]
+    shaped = state.emit("reshape", (rows.places,), {"shape": (1, count)}, source)
     if state.type_of(shaped).dtype != "i64":
         shaped = state.emit("cast", (shaped,), {"dtype": "i64"}, source)
-    operands = (found.past, shaped, found.rows)
-    return (state.emit("write_rows", operands, {"axis": found.axis, "held": False}, source),)
+    operands = (rows.past, shaped, rows.rows)
+    return (state.emit("write_rows", operands, {"axis": rows.axis, "held": False}, source),)
 
 
 def _is_one_index(state: Rewriter, places: int) -> bool:

@@ -82,14 +82,14 @@ def _origins(graph: Graph, makers: Mapping[int, Node]) -> dict[int, _Origin]:
 def _own(
     graph: Graph,
     makers: Mapping[int, Node],
-    found: Mapping[int, _Origin],
+    origins: Mapping[int, _Origin],
     node: Node,
     operand: int,
 ) -> _Origin | None:
     """The origin of an operand that has the shape of the result."""
     if graph.types[operand].shape != graph.types[node.results[0]].shape:
         return None
-    maker, origin = makers.get(operand), found.get(operand)
+    maker, origin = makers.get(operand), origins.get(operand)
     if origin and maker and maker.mark == node.mark:
         return origin
     return _Origin(operand, 0) if graph.types[operand].dtype in BYTES else None
@@ -114,19 +114,19 @@ def _nodes_between(
 
 def _rule(
     origins: Mapping[int, _Origin],
-    found: Mapping[int, Sequence[Node]],
+    readers: Mapping[int, Sequence[Node]],
     state: Rewriter,
     node: Node,
 ) -> Sequence[int] | None:
     """What stands for the last of some nodes."""
     (result,) = node.results
-    if result not in found:
+    if result not in readers:
         return None
     x = origins[result].value
     dtype = state.type_of(x).dtype
     numbers = {"dtype": dtype, "shape": (256,), "value": _NUMBERS[dtype]}
     values = {x: state.emit("literal", (), numbers, node.source)}
-    for each in found[result]:
+    for each in readers[result]:
         operands = [
             values[operand] if operand in values else in_shape(state, operand, (), each.source)
             for operand in each.operands

@@ -238,7 +238,7 @@ class _Problem:
         return (*units, *map(int, there.values()))
 
     def choices(self, labels: Sequence[int]) -> Iterator[tuple[Path, DeviceChoice]]:
-        """Of each node that was left to us, in the order of the graph."""
+        """The choice for each node whose device was left open, in the order of the graph."""
         touching: list[list[PlacingValue]] = [[] for _ in self.read.units]
         for item, units in self.touched:
             for owner in units:

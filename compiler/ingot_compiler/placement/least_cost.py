@@ -180,7 +180,7 @@ class _Elimination:
         return Costs((variable, *others), np.asarray(total.argmin(-1)))
 
     def _most_read(self, variable: int) -> int:
-        """Of a variable and its neighbours the one that most tables are over."""
+        """The one of a variable and its neighbours that most tables depend on."""
         around = sorted({variable, *self._around[variable]})
         wanted = [v for v in around if v not in self.before] or around
         return min(wanted, key=lambda v: (-len(self._tables[v]), v))

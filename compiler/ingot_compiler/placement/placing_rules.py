@@ -1,5 +1,5 @@
-"""What placement is told beside the graph: what devices run, what they cost, what happens to a node
-that its device does not run.
+"""The inputs of placement beside the graph: what devices run, what they cost, what happens to a
+node that its device does not run.
 
 In: nothing. Out: ``PlacingRules``. Not done here: placement (``place``), how long a
 device takes (``predicted_time``).

@@ -1,4 +1,4 @@
-"""What a plug-in is told of itself: the values of its attributes.
+"""The settings of a plug-in: the values of its attributes.
 
 In: nothing. Out: ``PluginSettings``. Not done here: reading what the user writes.
 """

@@ -311,7 +311,7 @@ class WriteReference(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnDevice(Expression):
-    """An annotation: the value of ``body``, and what is asked of devices.
+    """An annotation: the value of ``body``, and the constraint on its device.
 
     ``constrain_body``: the body is on ``device``. ``constrain_result``: what reads it is on
     ``device``. Both: fixed, there is no copy here. The body alone: a copy may stand here. The

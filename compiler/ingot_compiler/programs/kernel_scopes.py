@@ -54,12 +54,12 @@ def with_scopes(kernel: ProgramKernel, scopes: Sequence[str]) -> ProgramKernel:
 
 
 def kernel_operand(
-    declared: VirtualDevice, call: VirtualDevice, found: VirtualDevice
+    declared: VirtualDevice, call: VirtualDevice, device: VirtualDevice
 ) -> VirtualDevice:
-    """Where a kernel reads an operand that is on ``found``: where its parameter is declared, else
+    """Where a kernel reads an operand that is on ``device``: where its parameter is declared, else
     on the device of its call, in any memory scope."""
     place = declared if declared.device_type else replace(call, memory_scope="")
-    return join(place, found) or place
+    return join(place, device) or place
 
 
 def _groups(kernel: ProgramKernel) -> list[list[KernelBuffer]]:

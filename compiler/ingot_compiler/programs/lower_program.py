@@ -103,7 +103,7 @@ _Steps = Generator["_Steps", _Known, _Known]
 
 @dataclass(slots=True, eq=False)
 class _Activation:
-    """What is known in a call, or in a branch of it, of which nothing is seen outside."""
+    """What is known in a call, or in a branch of it, and is not visible outside."""
 
     around: _Activation | None
     builder: GraphBuilder

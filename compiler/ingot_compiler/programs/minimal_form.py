@@ -143,7 +143,8 @@ class _Forms:
                 return own
 
     def operand(self, call: OperatorCall, index: int, own: VirtualDevice) -> VirtualDevice | None:
-        """Sizes are on the host; what the shape is asked of is anywhere."""
+        """The device of an operand: sizes are on the host; the tensor whose shape is read is
+        anywhere."""
         operator = find_operator(call.operator)
         assert operator is not None
         if index in operator.host_operands:

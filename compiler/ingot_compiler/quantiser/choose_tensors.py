@@ -98,7 +98,7 @@ class _Choice:
             if epilogue.nodes and node.op_type in MIXES:
                 self._want([result])
 
-    def _carries(self, epilogue: Epilogue, found: Mapping[str, Epilogue]) -> bool:
+    def _carries(self, epilogue: Epilogue, epilogues: Mapping[str, Epilogue]) -> bool:
         """Whether a node that is no product reads integers where its result becomes integers."""
         node = self.view.nodes[epilogue.start]
         own = self.view.activations(node)
@@ -107,7 +107,7 @@ class _Choice:
         if node.op_type in MOVES | MIXES:
             return node.input[0] in own
         if node.op_type in UNARY or (node.op_type in SUMS and len(own) == 1):
-            maker = found.get(own[0])
+            maker = epilogues.get(own[0])
             start = self.view.nodes[maker.start].op_type if maker else ""
             return len(own) == 1 and start in PRODUCTS | MOVES | MIXES
         return node.op_type in SUMS and not self._has_scales(epilogue)

@@ -30,7 +30,8 @@ class Epilogue:
 
 
 def epilogues(view: ModelView) -> Mapping[str, Epilogue]:
-    """Of each result of a node that no other epilogue contains, in the order of the nodes."""
+    """The epilogue of each result of a node that no other epilogue contains, in the order of the
+    nodes."""
     found: dict[str, Epilogue] = {}
     inside: set[int] = set()
     for index, node in enumerate(view.nodes):

@@ -105,7 +105,8 @@ METHODS: Mapping[str, Callable[[Range], tuple[float, float]]] = {
 
 
 def parameters(low: float, high: float) -> Parameters:
-    """Of integers that hold ``low <= 0 <= high``; a tensor that is always 0 has a scale of 1."""
+    """The scale and zero point of integers that hold ``low <= 0 <= high``; a tensor that is always
+    0 has a scale of 1."""
     scale = float(np.float32((high - low) / STEPS))
     if not scale > 0:
         return Parameters(1.0, 0)

@@ -27,11 +27,11 @@ _SIGNED_ZERO = 128
 
 
 def write_integers(
-    model: ModelProto, plan: TensorPlan, found: Mapping[str, Parameters], *, signed: bool
+    model: ModelProto, plan: TensorPlan, parameters: Mapping[str, Parameters], *, signed: bool
 ) -> ModelProto:
-    """The model with integers; ``found``: parameters of the plan's roots, ``signed``: whether
+    """The model with integers; ``parameters``: parameters of the plan's roots, ``signed``: whether
     activations are ``int8`` instead of ``uint8``."""
-    return _Writer(model, plan, found, signed).written()
+    return _Writer(model, plan, parameters, signed).written()
 
 
 @dataclass(slots=True)

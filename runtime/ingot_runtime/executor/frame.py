@@ -323,7 +323,7 @@ def _has_word(text: str, name: str) -> bool:
 
 
 def _is_apart(character: str) -> bool:
-    """Of a blank, a bracket, a sign, or none at all."""
+    """Whether a character separates words: a blank, a bracket, a sign, or none at all."""
     return character < "0" or character in "[]"
 
 

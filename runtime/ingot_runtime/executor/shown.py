@@ -22,7 +22,7 @@ def session_text(loaded: Loaded, inputs: "Specs", outputs: "Specs") -> str:
 
 
 def session_html(loaded: Loaded, inputs: "Specs", outputs: "Specs") -> str:
-    """Return the same as a table."""
+    """Return the model's call, and what runs it, as a table of HTML."""
     tensors = [("inputs", _listed(inputs)), ("outputs", _listed(outputs))]
     return html_table(f"session of {loaded.plan.model}", [*tensors, *_facts(loaded)])
 

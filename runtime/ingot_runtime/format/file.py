@@ -87,9 +87,9 @@ def _keep_for_ever(file: QuietFile) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(file))
 
 
-def stamp(found: os.stat_result) -> "Stamp":
+def stamp(status: os.stat_result) -> "Stamp":
     """Return what a write, a truncation, or a change of the file's own record moves."""
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def open_regular(path: str) -> BundleFile:
@@ -109,8 +109,8 @@ def open_regular(path: str) -> BundleFile:
     return file
 
 
-def _require_regular(found: os.stat_result, path: str) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _require_regular(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
         do = "give a file made by `ingot compile`"
         raise FileError(f"cannot open {path!r}", path, "not a regular file", do)
 

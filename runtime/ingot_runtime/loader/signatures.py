@@ -112,7 +112,7 @@ def _verdict(signed: Signed, digest: str, now_seconds: float) -> str:
 def _refusal(
     where: str, policy: Policy, signatures: "list[Signed]", verdicts: "dict[str, str]"
 ) -> BundleError:
-    what = "the bundle is not signed by whom it must be"
+    what = "no required key has signed the bundle"
     reasons = [_MEANS[verdict].format(name) for name, verdict in verdicts.items() if verdict]
     if not signatures:
         what = "the bundle is not signed"

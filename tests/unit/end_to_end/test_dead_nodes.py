@@ -27,7 +27,7 @@ def test_dead_nodes() -> None:
     ]  # fmt: skip
     nodes.append(helper.make_node("Foo", ["x"], ["f"], "foreign", domain="my.domain"))
     made = make_model(nodes, [tensor("x", ["n", 2])], [tensor("y", ["n", 2])])
-    told = [f"node {name}: nobody reads its results" for name in (
+    told = [f"node {name}: no node reads its results" for name in (
         "'unknown' (NoSuchOp)", "'wrong' (Gemm)", "'foreign' (Foo)",
     )]  # fmt: skip
     assert list(ignored(made)) == told
@@ -43,7 +43,7 @@ def test_dead_nodes_of_a_branch() -> None:
          node("If", "c", "y", then_branch=body, else_branch=other)],
         [tensor("x", ["n", 2])], [tensor("y", ["n", 2])], {"zero": np.array(0, np.float32)},
     )  # fmt: skip
-    assert ignored(made) == ("node 'unknown' (NoSuchOp): nobody reads its results",)
+    assert ignored(made) == ("node 'unknown' (NoSuchOp): no node reads its results",)
 
 
 def test_unused_inputs() -> None:

@@ -186,12 +186,12 @@ def test_the_key_follows_name_version_and_ingredients() -> None:
 
 
 def test_loaded_code_is_an_ingredient_of_those_who_load_it() -> None:
-    """The key has the code of the module that the inputs name, and no other; a rule that loads
+    """The key has the code of the functions that the inputs name, and no other; a rule that loads
     nothing has none."""
-    code = {"p.a": "1", "p.b": "1"}
+    code = {"p.a:f": "1", "p.b:f": "1", "p.b:g": "3"}
 
     def key(*functions: str) -> Key:
-        return KeyMaker(lambda _: "", lambda _: "", lambda module: code[module]).key(
+        return KeyMaker(lambda _: "", lambda _: "", lambda where: code[where]).key(
             CALL_ALL, Named(functions)
         )
 
@@ -200,18 +200,19 @@ def test_loaded_code_is_an_ingredient_of_those_who_load_it() -> None:
         "rule",
         "version",
         "code",
-        "code p.a",
+        "code p.a:f",
         "functions",
     ]
-    code["p.b"] = "2"
+    code["p.b:f"] = "2"
     after = key("p.a:f"), key("p.b:f", "p.a:f", "p.b:g")
     assert before[0] == after[0]
     assert key("p.b:f").digest != before[1].digest
-    assert [(item.name, item.digest) for item in after[1].ingredients[3:5]] == [
-        ("code p.b", "2"),
-        ("code p.a", "1"),
+    assert [(item.name, item.digest) for item in after[1].ingredients[3:6]] == [
+        ("code p.b:f", "2"),
+        ("code p.a:f", "1"),
+        ("code p.b:g", "3"),
     ]
-    with pytest.raises(LookupError, match=r"no digest of the code of p\.a"):
+    with pytest.raises(LookupError, match=r"no digest of the code of p\.a:f"):
         KeyMaker(lambda _: "", lambda _: "").key(CALL_ALL, Named(("p.a:f",)))
 
 

@@ -42,7 +42,7 @@ def installed_versions(names: Iterable[str], search_path: Sequence[str]) -> dict
 
 
 def _other_version(name: str) -> str:
-    """Of what was installed in another way, as system packages are."""
+    """The version of a package that was installed in another way, as system packages are."""
     import importlib.metadata
 
     try:

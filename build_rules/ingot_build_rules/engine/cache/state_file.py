@@ -52,8 +52,8 @@ def is_state_file(path: str) -> bool:
 def write_state(path: str, kind: str, value: object, key: bytes = b"") -> bool:
     """Replace the file in one step; return False, with nothing left behind, if the system
     refuses."""
-    packed = pack(value)
-    content = _MAGIC + _check(kind, packed, key) + packed
+    encoded = pack(value)
+    content = _MAGIC + _check(kind, encoded, key) + encoded
     temporary = f"{path}.{os.urandom(8).hex()}.part"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -68,7 +68,7 @@ def write_state(path: str, kind: str, value: object, key: bytes = b"") -> bool:
     return True
 
 
-def _check(kind: str, packed: bytes | memoryview, key: bytes) -> bytes:
+def _check(kind: str, encoded: bytes | memoryview, key: bytes) -> bytes:
     state = hmac.new(key, f"{kind}\n".encode(), "sha256")
-    state.update(packed)
+    state.update(encoded)
     return state.digest()

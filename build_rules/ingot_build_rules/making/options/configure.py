@@ -1,5 +1,4 @@
-"""What a user says of targets and devices, made complete: the one place where anything about them
-is assumed.
+"""Completes what a user says of targets and devices. Defaults are filled in here and nowhere else.
 
 In: targets, devices by name as ``KIND[:ID][,target=T][,scope=S]``, perhaps
 several with ``|`` between them. Out: ``Configuration``. Not done

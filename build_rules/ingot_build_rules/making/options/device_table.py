@@ -29,8 +29,8 @@ class DeviceTable:
     others: tuple[DeviceOption, ...]
 
     def libraries(self) -> tuple[Codes, ...]:
-        """Of each library kind and target, followed by those of what may stand in its place; in the
-        order of the first device that has it."""
+        """The codes of each library kind and target, followed by those of its alternatives, in the
+        order of the first device that has them."""
         return tuple(dict.fromkeys(device.codes for device in self.others))
 
     def library_of(self, device: DeviceOption) -> int:

@@ -1,4 +1,4 @@
-"""What a bundle or a model can be exported as, and what the user may say of an export.
+"""The formats in which a bundle or a model can be exported, and the settings of an export.
 
 In: nothing. Out: ``EXPORT_ROWS``, the kinds; ``ExportFields``, whose fields are what may be said,
 and ``FIELD_ROWS``, what the command line and ``ingot.toml`` tell of each. Not done here: writing

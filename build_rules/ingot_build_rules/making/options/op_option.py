@@ -1,4 +1,4 @@
-"""A file of the user's that defines an op (``--op``), as rules see it.
+"""A file with which the user defines an op (``--op``), as rules see it.
 
 In: nothing. Out: ``OpOption``. Not done here: reading files (``options.op_options``), what is
 in them (``ingot_compiler.frontend.op_files``, ``values.custom_ops``).

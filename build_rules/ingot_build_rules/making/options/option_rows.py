@@ -1,5 +1,5 @@
-"""Every option that says how a model is compiled, and what each face tells of it: the command line,
-``ingot.toml``, Python, records.
+"""Every option of a compilation, and how the command line, ``ingot.toml``, Python and records
+present it.
 
 In: nothing. Out: ``GivenOptions``, whose fields are the options as a user gives them through any
 face; ``Choices``, those of them that mean the same on every machine, whatever files there are;
@@ -30,7 +30,7 @@ NATIVE = "native"
 PROGRAM, GRAPH, PLACED, LOOPS = ("ingot-text", "graph", "placed", "loops")
 """Stages whose texts can be compiled; the first is also the suffix of a program's file."""
 
-Form = Literal["flag", "text", "texts", "pairs", "places", "shapes"]
+ValueType = Literal["flag", "text", "texts", "pairs", "places", "shapes"]
 Pairs = tuple[tuple[str, str], ...]
 Shape = str | Sequence["int | str | tuple[int, int] | None"]
 """``"?x3x224x224"``, or its sizes one by one: None is any, a pair a range."""
@@ -41,23 +41,24 @@ Shapes = Mapping[str, Shape] | Sequence[Mapping[str, Shape]]
 class OptionRow(NamedTuple):
     """What every face tells of one option.
 
-    ``text`` is for ``--help``, ``meaning`` for pages; ``form`` is that of the value: a truth value,
-    a text (one of ``words`` where there are any, the first of them the default), texts, a table of
-    texts, one of devices by glob, shapes by input.
+    ``text`` is for ``--help``, ``meaning`` for pages; ``value_type`` is that of the value: a truth
+    value, a text (one of ``words`` where there are any, the first of them the default), texts, a
+    table of texts, one of devices by glob, shapes by input.
 
-    On the command line it is called ``option``, if not as the field, and its values are ``metavar``,
-    read and completed as ``kind`` says. In ``ingot.toml`` it is ``key``, if not as the field; it may
-    stand in ``tables``, and looks like ``example``; ``entry`` stands for a name in a table.
+    On the command line it is called ``option``, if not as the field, and its values are
+    ``metavar``, read and completed as ``kind`` says. In ``ingot.toml`` it is ``key``, if not as the
+    field; it may stand in ``tables``, and looks like ``example``; ``entry`` stands for a name in a
+    table.
 
     ``name``: of the option in errors about its value. ``said_by``: the texts of stages that say it
-    already, or have no place for it. ``has_files``: what it says is a path. ``recorded``: whether records have it also where it is the default, as all
-    records do that there ever were, or today's. ``elsewhere``: a value, "" for any -> what other
-    tools call it.
+    already, or have no place for it. ``has_files``: what it says is a path. ``recorded``: whether
+    records have it also where it is the default, as all records do that there ever were, or
+    today's. ``elsewhere``: a value, "" for any -> what other tools call it.
     """
 
     text: str
     meaning: str
-    form: Form = "flag"
+    value_type: ValueType = "flag"
     name: str = ""
     words: tuple[str, ...] = ()
     option: str = ""
@@ -75,7 +76,7 @@ class OptionRow(NamedTuple):
     @property
     def is_many(self) -> bool:
         """Whether it may be said several times."""
-        return self.form not in ("flag", "text")
+        return self.value_type not in ("flag", "text")
 
 
 class Choices(NamedTuple):
@@ -372,7 +373,7 @@ def spelling(field: str) -> str:
 def entry_parts(field: str, value: str) -> tuple[str, str, str]:
     """Split one entry of a table, as the command line has it: name, ``=``, what is said of it. A glob
     and an input may contain "="; what is said of a device or an op has its own."""
-    return value.partition("=") if ROWS[field].form == "pairs" else value.rpartition("=")
+    return value.partition("=") if ROWS[field].value_type == "pairs" else value.rpartition("=")
 
 
 def key(field: str) -> str:

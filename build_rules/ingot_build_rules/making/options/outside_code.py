@@ -1,4 +1,5 @@
-"""The code of plug-ins, which lies outside of Ingot's own packages: what of it a module can import.
+"""The code of plug-ins, which lies outside of Ingot's own packages, and which part of it a module
+can import.
 
 In: the name of a module. Out: ``OutsideCode``: files with their digests. Not done here: the rules
 of static imports (``engine.cache``), our own code (``own_code``).

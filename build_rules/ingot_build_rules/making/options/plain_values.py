@@ -1,4 +1,4 @@
-"""Values of JSON and msgpack that anybody may have written, read as what they should be.
+"""Reads values of JSON and msgpack that anybody may have written, and checks their types.
 
 In: a value. Out: the value, typed, or a ``TypeError`` that says what was expected. Not done here:
 what they mean.

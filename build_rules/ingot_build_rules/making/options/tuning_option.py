@@ -1,4 +1,4 @@
-"""What was measured of a model's layers on a machine (``--tuning``), as rules see it.
+"""Measurements of a model's layers on a machine (``--tuning``), as rules see them.
 
 In: nothing. Out: ``TuningOption``. Not done here: reading and writing files
 (``options.tuning_file``), measuring (``view.tune_methods``).

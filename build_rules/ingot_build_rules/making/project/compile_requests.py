@@ -1,4 +1,4 @@
-"""What each bundle of a project asks of the compiler.
+"""The compilations that the bundles of a project need.
 
 In: an expanded project. Out: for each bundle the model file and ``CompileOptions``. Not done here:
 compiling.

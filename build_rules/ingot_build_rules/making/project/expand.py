@@ -1,4 +1,4 @@
-"""Globs become models: whatever stands for many files is repeated for each.
+"""Expands globs into models: whatever stands for many files is repeated for each.
 
 In: a project, a function that lists a folder. Out: a project without globs, and what each glob
 found. Not done here: the file system (``files``); whether a model without wildcards exists (the

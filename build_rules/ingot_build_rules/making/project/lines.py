@@ -1,4 +1,5 @@
-"""On which line each key, table and list element of a TOML text stands; ``tomllib`` does not tell.
+"""The line on which each key, table and list element of a TOML text stands; ``tomllib`` does not
+report it.
 
 In: a text that ``tomllib`` accepts. Out: path -> line, 1-based. Not done here: values, errors of
 syntax.

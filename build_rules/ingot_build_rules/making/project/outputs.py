@@ -1,4 +1,5 @@
-"""Two bundles never write one file, and none writes over a file that the project reads.
+"""Checks that no two bundles write one file, and that none overwrites a file that the project
+reads.
 
 In: a project. Out: problems. Not done here: whether the place can be written
 (``stages.output_file``).

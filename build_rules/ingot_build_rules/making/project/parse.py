@@ -1,4 +1,4 @@
-"""``ingot.toml`` becomes a project.
+"""Reads ``ingot.toml`` as a project.
 
 In: the file's text, overrides of single values. Out: ``ProjectModel``. Not done here: reading the
 file (``discover``), globs (``expand``).

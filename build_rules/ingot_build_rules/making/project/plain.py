@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ingot_build_rules.making.options.export_rows import FIELD_ROWS
-from ingot_build_rules.making.options.option_rows import ROWS, Form, by_field
+from ingot_build_rules.making.options.option_rows import ROWS, ValueType, by_field
 from ingot_build_rules.making.project.model import (
     BundleSpec,
     ExportSpec,
@@ -45,18 +45,25 @@ def _model(spec: ModelSpec) -> dict[str, Any]:
 def _bundle(spec: BundleSpec) -> dict[str, Any]:
     return {
         "model": spec.model,
-        **{name: _option(ROWS[name].form, value) for name, value in by_field(spec.options).items()},
+        **{
+            name: _option(ROWS[name].value_type, value)
+            for name, value in by_field(spec.options).items()
+        },
         "output": spec.output,
     }
 
 
-def _option(form: Form, value: Any) -> Any:
-    if value is None or form in ("flag", "text"):
+def _option(value_type: ValueType, value: Any) -> Any:
+    if value is None or value_type in ("flag", "text"):
         return value
-    if form == "pairs":
+    if value_type == "pairs":
         return dict(value)
     # A place is two texts, a profile a table of them.
-    return [*value] if form == "texts" else [*map(dict if form == "shapes" else list, value)]
+    return (
+        [*value]
+        if value_type == "texts"
+        else [*map(dict if value_type == "shapes" else list, value)]
+    )
 
 
 def _export(spec: ExportSpec) -> dict[str, Any]:

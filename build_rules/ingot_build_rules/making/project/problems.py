@@ -1,4 +1,4 @@
-"""Everything that is wrong with a project, collected, so that one error lists it all.
+"""Collects everything that is wrong with a project, so that one error lists it all.
 
 In: problems as they are found. Out: ``UserError``. Not done here: finding them.
 """

@@ -1,4 +1,4 @@
-"""A tree of tables becomes a project, with defaults filled in; every mistake is found before one
+"""Reads a tree of tables as a project and fills in defaults; every mistake is found before one
 error lists them all.
 
 In: the tree of ``ingot.toml`` or the one that ``ingot.Project`` makes. Out: ``ProjectModel``. Not

@@ -1,4 +1,4 @@
-"""One value of the project file, read as its kind of value wants it.
+"""Reads one value of the project file by its type.
 
 In: what stands there: plain values of TOML, or of a caller in Python. Out: texts, numbers, tuples;
 or what was expected instead. Not done here: which keys there are (``schema``), messages

@@ -1,4 +1,4 @@
-"""What the tables say of each other: models, bundles, targets, devices that they name.
+"""Checks the references between tables: the models, bundles, targets and devices that they name.
 
 In: checked values. Out: problems. Not done here: outputs that collide (``outputs``), files
 (``expand``).

@@ -46,7 +46,7 @@ class Table:
 def _options(table: str) -> tuple[TableKey, ...]:
     """The options of a compilation that a table may have."""
     return tuple(
-        TableKey(key(field), row.form, row.example, choices=words_of(field))
+        TableKey(key(field), row.value_type, row.example, choices=words_of(field))
         for field, row in ROWS.items()
         if table in row.tables
     )

@@ -1,4 +1,4 @@
-"""Which bundles and tests the words after ``ingot build`` mean.
+"""The bundles and tests that the words after ``ingot build`` select.
 
 In: an expanded project, words. Out: names of bundles and tests. Not done here: building them.
 

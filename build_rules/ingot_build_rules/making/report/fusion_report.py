@@ -1,5 +1,5 @@
-"""What fusion did, for ``inspect --fusion``: bytes that never reach memory, why each kernel ends,
-patterns left alone.
+"""The report of fusion for ``inspect --fusion``: bytes that never reach memory, why each kernel
+ends, patterns that did not match.
 
 In: the stages of one compilation. Out: plain values for the debug section. Not done here: the
 decisions (they come as records with the stages), printing.

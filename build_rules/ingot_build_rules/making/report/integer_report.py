@@ -1,4 +1,4 @@
-"""What of a quantised model runs in floats, as one line.
+"""Reports which parts of a quantised model run in floats, in one line.
 
 In: refusals of the passes, names. Out: text, empty where there is nothing to tell. Not done here:
 which products they are (``ingot_compiler.passes.products_in_floats``).

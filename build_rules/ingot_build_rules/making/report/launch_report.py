@@ -1,4 +1,4 @@
-"""What a bundle tells of its launches, and of what its programs may say, in the user's names.
+"""The launches of a bundle and the messages of its programs, in the user's names.
 
 In: a fused graph, symbols of kernels, names. Out: plain values for the debug section. Not done
 here: what fusion did (``fusion_report``), the bundle (rule ``bundle``).

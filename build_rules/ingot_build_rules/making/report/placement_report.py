@@ -1,5 +1,5 @@
-"""Where everything runs and why, in the user's names: what the debug section, ``ingot compile`` and
-``ingot why-device`` tell.
+"""On which device each value is computed and why, in the user's names, for the debug section,
+``ingot compile`` and ``ingot why-device``.
 
 In: a placed graph, names, globs. Out: plain values. Not done here: deciding (``placement``),
 sentences (``view.device_chain``).

@@ -1,4 +1,4 @@
-"""Rule ``codegen_support``: the native code that every image of a target needs.
+"""Rule ``codegen_support``: the native support code of a target, which every image contains.
 
 In: a target and its back end. Out: one object. Not done here: the functions
 (``ingot_compiler.backends``).

@@ -1,5 +1,5 @@
-"""Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and its parts that others
-depend on alone.
+"""Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and those parts of it on which
+others depend alone.
 
 In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets and back
 ends. Out: ``Fused``. Not done here: fusion (``ingot_compiler.lowering``), what it is told of a

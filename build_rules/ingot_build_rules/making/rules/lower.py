@@ -1,4 +1,4 @@
-"""Rule ``lower``: one group of a FusedGraph to what runs for it, and the loops of its kernels.
+"""Rule ``lower``: one group of a FusedGraph to its launches, and the loops of its kernels.
 
 In: a group, a target and its back end. Out: ``Lowered``. Not done here: the loops
 (``ingot_compiler.backends``).

@@ -1,5 +1,5 @@
-"""Rule ``lower_claimed``: a group that a plug-in has claimed to what runs for it, and the loops of
-its kernels.
+"""Rule ``lower_claimed``: a group that a plug-in has claimed to its launches, and the loops of its
+kernels.
 
 In: a group, a target, hooks of the plug-in. Out: ``Lowered``. Not done here: calling hooks
 (``ingot_compiler.plugins``), groups that nobody has claimed (``lower``).

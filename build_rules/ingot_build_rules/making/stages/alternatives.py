@@ -1,4 +1,4 @@
-"""The kernels of a library once more, for what its devices may be instead.
+"""Compiles the kernels of a library again for the other kinds that its devices may be.
 
 In: the kernels of a library, the groups of all variants. Out: which loop program each kernel is of.
 Not done here: compiling and linking (``compilation``), which device is taken (the loader).

@@ -1,4 +1,4 @@
-"""The bundle as a file: a skeleton, and the packed weights where it says.
+"""Writes the bundle file: a skeleton, and the packed weights at the offsets that it states.
 
 In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same
 already. Not done here: the skeleton (``bundle``).

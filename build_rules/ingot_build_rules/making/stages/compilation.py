@@ -1,5 +1,5 @@
-"""The chain of rules from a model to a bundle: who asks for what, lazily, so that ``--to`` stops
-early.
+"""The chain of rules from a model to a bundle. Each result is requested when it is needed, so that
+``--to`` stops early.
 
 In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's parts.
 Not done here: any stage's own work (one rule each), files.

@@ -1,4 +1,4 @@
-"""How much of a model runs on which device, for the one line that tells it.
+"""The share of a model that runs on each device, for the one line that reports it.
 
 In: a compilation. Out: plain values. Not done here: counting (``report.placement_report``), the
 line (``cli.shell.placement_lines``).

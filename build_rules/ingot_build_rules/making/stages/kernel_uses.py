@@ -1,4 +1,5 @@
-"""Which kernels a variant uses on which device: what goes into the host's image and into libraries.
+"""The kernels that a variant uses on each device, which decides what goes into the host's image and
+into libraries.
 
 In: the kernels of each group, the device of each. Out: ``KernelUses``, kernels without repetition,
 their positions. Not done here: compiling and linking them (``target_stages``, ``compilation``).

@@ -1,5 +1,6 @@
-"""What a file is that the user gives: a program, by its suffix; or what was not expected: a bundle in
-the place of a model, a model in the place of a bundle, a file of another tool, text, nothing.
+"""Finds out what kind of file the user gives: a program, by its suffix; or something unexpected,
+such as a bundle in the place of a model, a model in the place of a bundle, a file of another tool,
+text, or nothing.
 
 In: the path. Out: whether it is a program, and where its weights are; an error that says what it is
 and what to do, if it is one of the others. Not done here: reading models, programs and bundles,

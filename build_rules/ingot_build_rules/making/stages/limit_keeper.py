@@ -1,4 +1,5 @@
-"""What keeps a cache below its limit when a build has ended, well or not, and tells of it in a line.
+"""Keeps a cache below its limit: collects when a build has ended, successfully or not, and reports
+it in a line.
 
 In: the build's cache, the user's limit. Out: a smaller cache, if it had to be; a line. Not done
 here: what is forgotten (``ingot_artifacts.store.limit``), where the limit is read

@@ -1,5 +1,5 @@
-"""A folder of ONNX graphs, as Hugging Face's ``optimum`` exports a model: which graphs are there,
-and whether all of each is.
+"""A folder of ONNX graphs, as Hugging Face's ``optimum`` exports a model: which graphs it has, and
+whether each is complete.
 
 In: a folder, perhaps the name of a graph. Out: paths by name. Not done here: what a graph holds
 (``frontend``). A graph is called what its file is, without ``.onnx``: ``decoder_model``, or

@@ -1,4 +1,4 @@
-"""A build over a cache and processes, opened and closed: where the generic engine meets our rules
+"""Opens and closes a build over a cache and processes: it joins the generic engine with our rules
 and our code.
 
 In: where the cache is, whose records in it count, how many processes, what to do with failures and

@@ -1,4 +1,5 @@
-"""Where results go: refused early when it cannot work, written whole or not at all.
+"""Writes results to files: an impossible path is refused early, and a file is written wholly or not
+at all.
 
 In: a path, text. Out: a file. Not done here: bundles (``bundle``), the atomic step itself
 (``ingot_artifacts.store``).

@@ -1,5 +1,5 @@
-"""What of our own code decides results: the files and packages that a rule can run, and the
-programs that rules call.
+"""The part of our own code that decides results: the files and packages that a rule can run, and
+the programs that rules call.
 
 In: a rule, or a module; digests of files. Out: a digest, or what it is made of. Not done here: the
 digests of files (``engine.cache.code_digest``), where a cache keeps them (``open_build``).

@@ -1,4 +1,4 @@
-"""What the user called the things of a graph that came as a text.
+"""The user's names of the things of a graph that came as a text.
 
 In: a graph, the file beside its text. Out: ``Names``. Not done here: reading that file
 (``stage_weights``).
@@ -83,17 +83,17 @@ def _made_names(counts: _Counts, given_weights: int, path: str) -> Names:
     )
 
 
-def _read_names(found: Mapping[str, Any]) -> Names | None:
+def _read_names(table: Mapping[str, Any]) -> Names | None:
     def texts(name: str) -> tuple[str, ...]:
-        return tuple(str(item) for item in found[name])
+        return tuple(str(item) for item in table[name])
 
     def pairs(name: str) -> tuple[tuple[str, str], ...]:
-        return tuple((str(first), str(second)) for first, second in found[name])
+        return tuple((str(first), str(second)) for first, second in table[name])
 
     try:
-        model = str(found["model"])
+        model = str(table["model"])
         inputs, outputs, weights = map(texts, ("inputs", "outputs", "weights"))
-        plans = tuple(tuple(str(step) for step in steps) for steps in found.get("plans", ()))
+        plans = tuple(tuple(str(step) for step in steps) for steps in table.get("plans", ()))
         nodes, symbols = pairs("nodes"), pairs("symbols")
         return Names(model, inputs, outputs, nodes, symbols, weights, plans=plans)
     except (TypeError, ValueError):

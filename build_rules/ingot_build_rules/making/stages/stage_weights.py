@@ -1,5 +1,4 @@
-"""The file that goes with the text of a graph: the bytes of its constants by number, and what the
-user called things.
+"""The file beside the text of a graph: the bytes of its constants by number, and the user's names.
 
 In: a compilation, or a path. Out: an ``.npz`` file, or ``StageWeights``. Not done here: the graph's
 text.

@@ -1,4 +1,4 @@
-"""What a bundle's lock says of the tools that made it.
+"""The tools that made a bundle, as its lock states them.
 
 In: the installed packages. Out: (name, version) pairs, the same on every machine that has these
 versions. Not done here: digests of programs and of our own code, which are in keys

@@ -1,4 +1,4 @@
-"""How far one output of a test is from what was expected, told at its worst element.
+"""How far one output of a test is from the expected values, measured at the worst element.
 
 In: two tensors of one type and shape, tolerances. Out: ``LargestError``. Not done here: running
 (``run_and_compare``).
@@ -67,17 +67,17 @@ def largest_error(expected: Array, got: Array, tolerance: Tolerance) -> LargestE
     )
 
 
-def error_text(found: LargestError, tolerance: Tolerance) -> str:
+def error_text(largest: LargestError, tolerance: Tolerance) -> str:
     """Return the largest error, both values and the tolerance in words."""
-    text = f"expected {found.expected}, got {found.got}"
-    if found.error < np.inf:
-        text += f": the largest error, {found.error:.3g}"
-    count = f"{found.beyond} of {found.count} elements"
-    if not found.allowed:
+    text = f"expected {largest.expected}, got {largest.got}"
+    if largest.error < np.inf:
+        text += f": the largest error, {largest.error:.3g}"
+    count = f"{largest.beyond} of {largest.count} elements"
+    if not largest.allowed:
         return f"{text}; they must be equal; {count} differ"
     more = f" + {tolerance.absolute:g}" if tolerance.absolute else ""
-    share = f"{tolerance.relative:g} of the largest magnitude, {found.magnitude:.3g}"
-    allowed = f"{found.allowed:.3g} is allowed (tolerance {share}{more})"
+    share = f"{tolerance.relative:g} of the largest magnitude, {largest.magnitude:.3g}"
+    allowed = f"{largest.allowed:.3g} is allowed (tolerance {share}{more})"
     return f"{text}; {allowed}; {count} are off by more"
 
 

@@ -1,5 +1,5 @@
 """Which constants are packed together: an action, a file and a record for each of the many small
-ones take longer than packing them.
+ones would take longer than packing them.
 
 In: names of constants and the bytes of the largest value on the way to each. Out: groups of
 indices. Not done here: packing (``pack_constant``), where constants lie (``weight_layout``).

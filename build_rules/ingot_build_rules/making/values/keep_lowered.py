@@ -1,4 +1,4 @@
-"""What runs for one group as artifacts.
+"""Stores the launches of one group as artifacts.
 
 In: a ``LoweredGroup``. Out: ``Lowered``. Not done here: lowering (``lower``, ``lower_claimed``).
 """

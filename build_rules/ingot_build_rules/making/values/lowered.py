@@ -1,4 +1,4 @@
-"""What runs for one group, and the loops of its kernels.
+"""The launches of one group, and the loops of its kernels.
 
 In: nothing. Out: ``Lowered``. Not done here: making it (``lower``, ``lower_claimed``).
 """

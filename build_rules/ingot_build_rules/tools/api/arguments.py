@@ -28,16 +28,16 @@ def read_given(said: Mapping[str, object]) -> GivenOptions:
 
 
 def _read_option(field: str, given: object) -> object:
-    form = ROWS[field].form
+    value_type = ROWS[field].value_type
     if field == "targets":
         return read_targets(given)
-    if form == "shapes":
+    if value_type == "shapes":
         return read_shapes(given)
-    if form == "places":
+    if value_type == "places":
         return _place(given)
-    if form == "texts":
+    if value_type == "texts":
         return _texts(field, f"texts, such as {_example(field)}", given)
-    if form == "pairs":
+    if value_type == "pairs":
         return tuple(_dict_of_texts(field, given).items())
     return os.fspath(cast("os.PathLike[str]", given)) if hasattr(given, "__fspath__") else given
 

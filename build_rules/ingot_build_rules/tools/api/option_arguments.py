@@ -14,8 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 from ingot_build_rules.making.options.option_rows import (
     NOTHING_GIVEN,
     ROWS,
-    Form,
     OptionRow,
+    ValueType,
     by_field,
     require_keywords,
 )
@@ -23,7 +23,7 @@ from ingot_build_rules.making.options.option_rows import (
 P = ParamSpec("P")
 Result = TypeVar("Result")
 _BEFORE = "\n    Raises:"
-_TYPES: dict[Form, str] = {
+_TYPES: dict[ValueType, str] = {
     "flag": "bool",
     "text": "str",
     "texts": "str | Sequence[str]",
@@ -41,8 +41,8 @@ def names_options(function: Callable[P, Result]) -> Callable[P, Result]:
         inspect.Parameter(
             field,
             inspect.Parameter.KEYWORD_ONLY,
-            default=_default(ROWS[field].form, value),
-            annotation=_TYPES[ROWS[field].form],
+            default=_default(ROWS[field].value_type, value),
+            annotation=_TYPES[ROWS[field].value_type],
         )
         for field, value in by_field(NOTHING_GIVEN).items()
     ]
@@ -60,11 +60,11 @@ def names_options(function: Callable[P, Result]) -> Callable[P, Result]:
     return checked
 
 
-def _default(form: Form, value: Any) -> object:
+def _default(value_type: ValueType, value: Any) -> object:
     """One text stands for a list of it, None for a table without entries."""
-    if form == "texts":
+    if value_type == "texts":
         return value[0] if value else ()
-    return value if form in ("flag", "text") else None
+    return value if value_type in ("flag", "text") else None
 
 
 def _said(row: OptionRow) -> str:

@@ -49,12 +49,12 @@ def _as_argument(option: OptionRef) -> str:
     if name in WRITTEN:
         return WRITTEN[name](value)
     field = FIELDS.get(name) or FIELDS_OF_OPTIONS.get(name, "")
-    form = ROWS[field].form if field in ROWS else "text"
+    value_type = ROWS[field].value_type if field in ROWS else "text"
     if not field:
         return str(option)
     if not value:
         return field
-    if form not in ("pairs", "places", "shapes"):
+    if value_type not in ("pairs", "places", "shapes"):
         return f"{field}={value!r}"
     key, equals, entry = entry_parts(field, value)
     return f"{field}={{{key!r}: {entry!r}}}" if equals else f"{field}[{value!r}]"

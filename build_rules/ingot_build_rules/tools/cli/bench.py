@@ -171,7 +171,7 @@ def bound_devices(session: Session) -> dict[str, str]:
 def kernel_times(
     session: Session, bundle: str, threads: int, feed: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """Step the same program by the vm and time each launch; the slowest first."""
+    """Run the program stepwise by the vm and time each launch; the slowest first."""
     import ingot_runtime
     from ingot_artifacts.inspect.describe import describe_bundle
 
@@ -250,9 +250,9 @@ def _rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 1000 else f"{per_second:.4g}"
 
 
-def _spread(found: dict[str, Any]) -> str:
-    noisy = "; too noisy for a number" if found["is_noisy"] else ""
-    return f" (spread {found['spread']:.1%}){noisy}"
+def _spread(report: dict[str, Any]) -> str:
+    noisy = "; too noisy for a number" if report["is_noisy"] else ""
+    return f" (spread {report['spread']:.1%}){noisy}"
 
 
 def _memory_line(memory: dict[str, int | None], file_bytes: int) -> str:

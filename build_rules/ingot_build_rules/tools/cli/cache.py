@@ -142,13 +142,13 @@ def _look_up_one(cache: Cache, text: str) -> FoundRecord | FoundBlob | CachedBun
 
 
 def _not_one(
-    cache: Cache, prefix: str, found: Sequence[FoundRecord | FoundBlob | CachedBundle]
+    cache: Cache, prefix: str, entries: Sequence[FoundRecord | FoundBlob | CachedBundle]
 ) -> UserError:
     from ingot_artifacts.store.lookup import FoundRecord
 
-    names = [item.key if isinstance(item, FoundRecord) else item.digest for item in found]
+    names = [item.key if isinstance(item, FoundRecord) else item.digest for item in entries]
     why = f"expected one that starts with {prefix}, got {', '.join(names) or 'none'}"
-    if found:
+    if entries:
         return UserError("several records, blobs or bundles", cache.path, why, "give more digits")
     do = "it was never made, or has been collected; `ingot cache stat` counts what is there"
     return UserError("no such record, blob or bundle", cache.path, why, do)

@@ -86,7 +86,7 @@ def _given(arguments: argparse.Namespace) -> GivenOptions:
     said: dict[str, Any] = {field: getattr(arguments, attribute(field)) for field in ROWS}
     said["shapes"] = usage.profiles(arguments.shape)
     said["devices"] = usage.unique(arguments.device, "--device")
-    lists = {field: tuple(said[field]) for field, row in ROWS.items() if row.form == "texts"}
+    lists = {field: tuple(said[field]) for field, row in ROWS.items() if row.value_type == "texts"}
     return given_options({**said, **lists, "targets": lists["targets"] or NOTHING_GIVEN.targets})
 
 

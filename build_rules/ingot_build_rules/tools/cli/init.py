@@ -46,15 +46,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(path: str, folder: str, targets: dict[str, str], found: FoundModels) -> list[str]:
+def _lines(path: str, folder: str, targets: dict[str, str], models: FoundModels) -> list[str]:
     rows = [
         (f"  {model.name}", model.path, console.format_bytes(model.size_bytes), model.inputs_text())
-        for model in found.models
+        for model in models.models
     ]
-    left = [f"  {name}: {reason}" for name, reason in found.left_out]
+    left = [f"  {name}: {reason}" for name, reason in models.left_out]
     name, target = next(iter(targets.items()))
     where = "" if os.path.abspath(folder) == os.getcwd() else f" -C {folder}"
-    count = "1 bundle" if len(found.models) == 1 else f"{len(found.models)} bundles"
+    count = "1 bundle" if len(models.models) == 1 else f"{len(models.models)} bundles"
     return [
         "found:",
         *console.format_table(rows, (2,)),
@@ -74,9 +74,9 @@ def _check_place(folder: str, path: str, *, replaces: bool) -> None:
         raise UserError("there is a project already", path, why, do)
 
 
-def _no_models(folder: str, found: FoundModels) -> UserError:
-    listed = [f"{name} ({reason})" for name, reason in found.left_out[:_TOLD_MAX]]
-    more = ["..."] if len(found.left_out) > _TOLD_MAX else []
+def _no_models(folder: str, models: FoundModels) -> UserError:
+    listed = [f"{name} ({reason})" for name, reason in models.left_out[:_TOLD_MAX]]
+    more = ["..."] if len(models.left_out) > _TOLD_MAX else []
     left = f"; left out: {'; '.join([*listed, *more])}" if listed else ""
     why = f"expected .onnx files in this folder or below it, got none{left}"
     do = "export a model to ONNX, or name another folder: ingot init FOLDER"

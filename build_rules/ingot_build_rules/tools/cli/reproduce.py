@@ -138,43 +138,46 @@ def _build(
 
 
 def _report(
-    found: Reproduction, notes: tuple[str, ...], arguments: argparse.Namespace, seconds: float
+    reproduction: Reproduction,
+    notes: tuple[str, ...],
+    arguments: argparse.Namespace,
+    seconds: float,
 ) -> None:
     """Print the result; another bundle is an error."""
-    values = _plain(found, notes) | {"seconds": round(seconds, 3)}
-    if found.difference is not None:
+    values = _plain(reproduction, notes) | {"seconds": round(seconds, 3)}
+    if reproduction.difference is not None:
         error = VerificationError(
             "the bundle that was made again is another one",
-            f"{arguments.bundle}, {found.difference}",
-            "; ".join(map(str, (*found.blames, *notes))),
-            _DO[found.blames[0].kind],
+            f"{arguments.bundle}, {reproduction.difference}",
+            "; ".join(map(str, (*reproduction.blames, *notes))),
+            _DO[reproduction.blames[0].kind],
         )
         raise FailedCommand(error, values)
     lines = [
-        f"reproduced: {found.digest}",
-        f"  from {found.model} in {console.format_seconds(seconds)}",
+        f"reproduced: {reproduction.digest}",
+        f"  from {reproduction.model} in {console.format_seconds(seconds)}",
         *(f"  note: {note}" for note in notes),
     ]
     console.print_report(values, lines, as_json=arguments.json)
 
 
-def _plain(found: Reproduction, notes: tuple[str, ...]) -> dict[str, Any]:
+def _plain(reproduction: Reproduction, notes: tuple[str, ...]) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "equal": found.difference is None,
-        "digest": found.digest,
-        "model": found.model,
+        "equal": reproduction.difference is None,
+        "digest": reproduction.digest,
+        "model": reproduction.model,
         "notes": list(notes),
     }
-    if found.difference is None:
+    if reproduction.difference is None:
         return plain
-    kernel = found.difference.kernel
+    kernel = reproduction.difference.kernel
     return plain | {
-        "present_digest": found.present,
-        "section": found.difference.section or None,
-        "sections": list(found.difference.sections),
-        "target": found.difference.target or None,
+        "present_digest": reproduction.present,
+        "section": reproduction.difference.section or None,
+        "sections": list(reproduction.difference.sections),
+        "target": reproduction.difference.target or None,
         "kernel": None if kernel is None else _plain_kernel(kernel),
-        "blame": [asdict(item) for item in found.blames],
+        "blame": [asdict(item) for item in reproduction.blames],
     }
 
 

@@ -70,24 +70,26 @@ def _verify(path: str, checks: Checks, *, quiet: bool) -> tuple[dict[str, Any], 
     return _values(path, found, seconds), 0
 
 
-def _values(path: str, found: VerifiedBundle, seconds: float) -> dict[str, object]:
+def _values(path: str, verified: VerifiedBundle, seconds: float) -> dict[str, object]:
     return {
         "bundle": path,
         "verified": True,
-        "digest": found.digest,
-        "size_bytes": found.size_bytes,
-        "section_count": found.section_count,
-        "targets": list(found.targets),
-        "kernel_count": found.kernel_count,
-        "weights_bytes": found.weights_bytes,
-        "signed_by": list(found.signed_by),
+        "digest": verified.digest,
+        "size_bytes": verified.size_bytes,
+        "section_count": verified.section_count,
+        "targets": list(verified.targets),
+        "kernel_count": verified.kernel_count,
+        "weights_bytes": verified.weights_bytes,
+        "signed_by": list(verified.signed_by),
         "seconds": round(seconds, 3),
     }
 
 
-def _line(path: str, found: VerifiedBundle, seconds: float) -> str:
-    kernels = f"{console.counted(found.kernel_count, 'kernel')} for {', '.join(found.targets)}"
-    what = f"all {console.format_bytes(found.size_bytes)} of {found.section_count} sections"
-    signed = f"signed by {', '.join(found.signed_by)}, " if found.signed_by else ""
-    made = f"{signed}digest {found.digest[:16]}, {console.format_seconds(seconds)}"
+def _line(path: str, verified: VerifiedBundle, seconds: float) -> str:
+    kernels = (
+        f"{console.counted(verified.kernel_count, 'kernel')} for {', '.join(verified.targets)}"
+    )
+    what = f"all {console.format_bytes(verified.size_bytes)} of {verified.section_count} sections"
+    signed = f"signed by {', '.join(verified.signed_by)}, " if verified.signed_by else ""
+    made = f"{signed}digest {verified.digest[:16]}, {console.format_seconds(seconds)}"
     return f"{path}: verified {what}, {kernels}, {made}"

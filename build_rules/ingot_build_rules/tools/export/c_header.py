@@ -63,7 +63,7 @@ class CFacts:
 
     @property
     def ram_bytes(self) -> int:
-        """Of intermediate results, with what kernels use behind them."""
+        """The bytes of intermediate results, with what kernels use behind them."""
         return self.workspace_bytes + self.scratch_bytes
 
     def counts(self) -> dict[str, int]:

@@ -58,6 +58,6 @@ def _clash(what: str, first: str, second: str, identifier: str) -> UserError:
     return UserError(
         "two names become one in C",
         where=f"{what} {first!r}, {what} {second!r}",
-        why=f"both are {identifier} there: what is no letter or digit becomes _",
+        why=f"both are {identifier} there: anything but a letter or a digit becomes _",
         do="rename one of them in the model",
     )

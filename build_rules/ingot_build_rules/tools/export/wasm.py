@@ -114,7 +114,7 @@ def _table(tensors: tuple[CTensor, ...]) -> str:
 
 
 def _types(facts: CFacts) -> Iterator[str]:
-    """What TypeScript is told."""
+    """The declarations for TypeScript."""
     for kind, tensors in (("Inputs", facts.inputs), ("Outputs", facts.outputs)):
         yield f"export interface {kind} {{"
         for tensor in tensors:

@@ -55,7 +55,7 @@ def recorded_options(record: object) -> CompileOptions:
 def _choices(values: Mapping[str, object]) -> Choices:
     """Older records have not all of them; what is the default is not in every record."""
     chosen = {
-        field: _READERS[row.form](values[field])
+        field: _READERS[row.value_type](values[field])
         for field, row in CHOICE_ROWS.items()
         if field in values or row.recorded == "from the first"
     }

@@ -145,7 +145,7 @@ class _Reproducer:
         blames = find_blames(self._evidence(found, again, difference))
         return replace(result, present=present, difference=difference, blames=tuple(blames))
 
-    def _as_requested(self, found: FoundModel, result: Reproduction) -> Reproduction:
+    def _as_requested(self, model: FoundModel, result: Reproduction) -> Reproduction:
         """What is recorded makes the bundle; what the source says today may not."""
         requested, recorded = self.request.requested, self.old.record.options
         if requested is None:
@@ -155,7 +155,7 @@ class _Reproducer:
             options = replace(options, targets=recorded.targets)
         if options == recorded:
             return result
-        present, again = self._make_again(self._start(self._path(found), options))
+        present, again = self._make_again(self._start(self._path(model), options))
         if again is None:
             return result
         detail = f"{requested.where} asks for the latter; the former makes the bundle"
@@ -170,7 +170,7 @@ class _Reproducer:
         found = option_blames(lock.options, self.old.record.options_text, "") if lock else []
         return [f"{self.request.lock_name} has another {item}" for item in found]
 
-    def _evidence(self, found: FoundModel, again: Side, difference: BundleDifference) -> Evidence:
+    def _evidence(self, model: FoundModel, again: Side, difference: BundleDifference) -> Evidence:
         lock = self.request.lock
         return Evidence(
             old=self.old,
@@ -178,20 +178,20 @@ class _Reproducer:
             load_old=self.request.old_value,
             load_new=lambda name: self.build.values.load(name, raw=False),
             difference=difference,
-            model=found.path,
-            names=found.compiled.names,
-            planner_of=lambda plans: self._planner_of(found, plans),
-            same_source=found.changed == (),
+            model=model.path,
+            names=model.compiled.names,
+            planner_of=lambda plans: self._planner_of(model, plans),
+            same_source=model.changed == (),
             lock=lock,
             lock_name=self.request.lock_name,
             code=changed_code(lock.code, code_digests(None)) if lock else ChangedCode(),
         )
 
-    def _planner_of(self, found: FoundModel, wanted: Mapping[str, str]) -> str:
+    def _planner_of(self, model: FoundModel, wanted: Mapping[str, str]) -> str:
         recorded = self.old.record.options
         for planner in ALL_PLANNERS:
             options = replace(recorded, values=recorded.choices._replace(planner=planner))
-            other = self._start(self._path(found), options).compilation
+            other = self._start(self._path(model), options).compilation
             made = {each.target: self.build.run(each.plan()).digest for each in other.targets}
             if planner != recorded.choices.planner and made == wanted:
                 return planner
@@ -211,15 +211,15 @@ class _Reproducer:
     def _start(self, path: str, options: CompileOptions) -> CompiledModel:
         return start_compilation(self.build, path, options)
 
-    def _path(self, found: FoundModel) -> str:
+    def _path(self, model: FoundModel) -> str:
         folder = self.request.folder
-        return os.path.join(folder, found.path) if os.path.isdir(folder) else folder
+        return os.path.join(folder, model.path) if os.path.isdir(folder) else folder
 
 
-def _notes(request: Request, found: FoundModel, digest: str) -> tuple[str, ...]:
+def _notes(request: Request, model: FoundModel, digest: str) -> tuple[str, ...]:
     notes = [
         f"source {path}: recorded {shorten(old)}, present {shorten(new)}"
-        for path, old, new in found.changed or ()
+        for path, old, new in model.changed or ()
     ]
     lock = request.lock
     if lock is not None and lock.bundle != digest:

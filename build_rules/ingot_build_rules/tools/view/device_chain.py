@@ -110,7 +110,8 @@ class _Version:
                 self.names.setdefault(name, []).append(number)
 
     def chains(self, wanted: str) -> Iterator[DeviceChain]:
-        """Of the values that are meant: of a node the last one on each device."""
+        """The chains of the values that ``wanted`` names: of a node, those of its last value on
+        each device."""
         named = [wanted] if wanted in self.names else _matching(wanted, self.names)
         for name in named:
             last = {self.rows[number].device: number for number in self.names[name]}

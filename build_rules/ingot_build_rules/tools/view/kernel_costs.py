@@ -41,7 +41,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KernelCosts:
-    """Of one launch: operations, and bytes that are read or written at least once."""
+    """The costs of one launch: operations, and bytes that are read or written at least once."""
 
     operation_count: int
     touched_bytes: int

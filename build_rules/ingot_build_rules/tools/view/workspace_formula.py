@@ -69,10 +69,10 @@ def workspace_formulas(
     return tuple(_formula({end[device] for end in found}, called) for device in range(device_count))
 
 
-def _formula(found: set[Dim | None], called: Mapping[str, str]) -> str | None:
-    if len(found) != 1:
+def _formula(sizes: set[Dim | None], called: Mapping[str, str]) -> str | None:
+    if len(sizes) != 1:
         return None
-    (dim,) = found
+    (dim,) = sizes
     if dim is None:
         return None
     texts = [format_dim_in_names(part, called) for part in largest_parts(dim)]

@@ -1,4 +1,4 @@
-"""What one build of a project is asked for.
+"""The request of one build of a project.
 
 In: options of the command line, or arguments of ``ingot.Project.build``. Out: ``BuildRequest``. Not
 done here: reading either, building (``run_build``).

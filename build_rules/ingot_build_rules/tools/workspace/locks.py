@@ -62,21 +62,21 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
         raise VerificationError(what, path, why, do)
 
 
-def _difference(name: str, found: LockFile, locked: LockFile) -> tuple[str, str]:
+def _difference(name: str, lock: LockFile, locked: LockFile) -> tuple[str, str]:
     """What is not as it is locked, and why: a source, else options, else the bundle of this
     name."""
-    for now, then in zip(found.sources, locked.sources, strict=False):
+    for now, then in zip(lock.sources, locked.sources, strict=False):
         if now != then:
             why = f"expected {then[0]} {then[1][:16]}, got {now[0]} {now[1][:16]}"
             return "a source is not the one that is locked", why
-    if found.options != locked.options:
+    if lock.options != locked.options:
         others = [
             f"{option}: expected {locked.options.get(option)}, got {value}"
-            for option, value in sorted(found.options.items())
+            for option, value in sorted(lock.options.items())
             if value != locked.options.get(option)
         ]
         return "options are not those that are locked", "; ".join(others)
-    why = f"expected {locked.bundle[:16]}, got {found.bundle[:16]}"
+    why = f"expected {locked.bundle[:16]}, got {lock.bundle[:16]}"
     return f"bundle {name!r} is not the one that is locked", why
 
 

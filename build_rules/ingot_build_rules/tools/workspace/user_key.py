@@ -101,12 +101,12 @@ def _sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
-def _not_private(path: str, found: os.stat_result) -> "UserError":
+def _not_private(path: str, status: os.stat_result) -> "UserError":
     from ingot_compiler.ir.errors import UserError
 
     why = (
-        f"expected a file of user {os.geteuid()} with mode 0600, got one of user {found.st_uid} "
-        f"with mode {stat.S_IMODE(found.st_mode):04o}; whoever knows the key can make up what a "
+        f"expected a file of user {os.geteuid()} with mode 0600, got one of user {status.st_uid} "
+        f"with mode {stat.S_IMODE(status.st_mode):04o}; whoever knows the key can make up what a "
         "build remembers"
     )
     do = "delete it: a new one is made, and what caches remember is made again"

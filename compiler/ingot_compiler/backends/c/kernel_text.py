@@ -26,7 +26,8 @@ _SPARE = CStatement(f"  {_POINTER}const spare = ({_POINTER})spare_bytes;", "spar
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:
-    """Of the type of the hook ``compile_kernel``; the target is the name of a form."""
+    """Write the C of a kernel; it has the type of the hook ``compile_kernel``, and the target is
+    the name of a form of C."""
     made = c_kernel(program, read_form(target))
     return made.symbol, made.content
 
@@ -64,10 +65,10 @@ def _pruned(statements: Sequence[CStatement]) -> Sequence[CStatement]:
         statements = left
 
 
-def _moves_wide(found: Instruction) -> bool:
+def _moves_wide(instruction: Instruction) -> bool:
     """Whether an instruction gives or takes a number of 64 bits that is no index: then indices have
     64 bits, too."""
-    if found.opcode == "store" or found.word in WRITES:
-        return found.operands[0].element == "i64"
-    is_number = found.opcode in _WIDENED or found.word in (*READS, "llvm.fptosi.sat")
-    return is_number and found.result.element == "i64"
+    if instruction.opcode == "store" or instruction.word in WRITES:
+        return instruction.operands[0].element == "i64"
+    is_number = instruction.opcode in _WIDENED or instruction.word in (*READS, "llvm.fptosi.sat")
+    return is_number and instruction.result.element == "i64"

@@ -59,16 +59,16 @@ def function_source(dialect: CDialect, kernel: KernelIr) -> Source:
         _table(scope, kernel.symbol, each) for each in kernel.arrays if each.name != "zeros"
     )
     blocks = {block.label: block for block in kernel.blocks}
-    for found in kernel.instructions:
-        if found.opcode == "phi":
-            _declare_phi(scope, found)
+    for instruction in kernel.instructions:
+        if instruction.opcode == "phi":
+            _declare_phi(scope, instruction)
     for block in kernel.blocks:
         scope.statements.append(CStatement(f"{block.label}: ;", block.label))
-        for found in block.instructions:
-            if found.opcode == "br":
-                _branch(scope, blocks, block, found)
-            elif found.opcode != "phi":
-                _translate(scope, found)
+        for instruction in block.instructions:
+            if instruction.opcode == "br":
+                _branch(scope, blocks, block, instruction)
+            elif instruction.opcode != "phi":
+                _translate(scope, instruction)
     return Source(parameters, tables, tuple(scope.declarations), tuple(scope.statements))
 
 
@@ -79,11 +79,11 @@ def _table(scope: CScope, prefix: str, array: Array) -> str:
     return dialect.table(name, array)
 
 
-def _declare_phi(scope: CScope, found: Instruction) -> None:
+def _declare_phi(scope: CScope, instruction: Instruction) -> None:
     """Variables that jumps assign to; each is set from a copy, as all change at once."""
-    if found.result.element == "ptr":
+    if instruction.result.element == "ptr":
         raise InternalError("an address that a loop carries has no form in C")
-    made = scope.values[found.result.name] = scope.named(found.result)
+    made = scope.values[instruction.result.name] = scope.named(instruction.result)
     c_type = scope.dialect.type_name(made.element, made.piece_lanes)
     scope.declarations += [
         CStatement(f"  {c_type} {piece}, {piece}_next;", piece, type=c_type)
@@ -91,116 +91,126 @@ def _declare_phi(scope: CScope, found: Instruction) -> None:
     ]
 
 
-def _translate(scope: CScope, found: Instruction) -> None:
-    opcode = found.opcode
+def _translate(scope: CScope, instruction: Instruction) -> None:
+    opcode = instruction.opcode
     if opcode in _BINARY:
-        _lanewise(scope, found, lambda shape, texts: arithmetic.binary(opcode, shape, *texts))
+        _lanewise(scope, instruction, lambda shape, texts: arithmetic.binary(opcode, shape, *texts))
     elif opcode in _CONVERSIONS:
-        element = found.result.element
+        element = instruction.result.element
         _lanewise(
-            scope, found, lambda shape, texts: arithmetic.convert(opcode, shape, element, *texts)
+            scope,
+            instruction,
+            lambda shape, texts: arithmetic.convert(opcode, shape, element, *texts),
         )
     elif opcode in _STATEMENTS:
-        _STATEMENTS[opcode](scope, found)
+        _STATEMENTS[opcode](scope, instruction)
     else:
-        raise InternalError(f"instruction {opcode} has no form in C", why=instruction_text(found))
+        raise InternalError(
+            f"instruction {opcode} has no form in C", why=instruction_text(instruction)
+        )
 
 
 def _lanewise(
-    scope: CScope, found: Instruction, text: Callable[[Shape, Sequence[str]], str]
+    scope: CScope, instruction: Instruction, text: Callable[[Shape, Sequence[str]], str]
 ) -> None:
     """Translate an instruction that does one thing in every piece of its operands."""
-    values = [scope.value(each) for each in found.operands]
+    values = [scope.value(each) for each in instruction.operands]
     shape = _shape(scope, values[0])
     rows = zip(*(value.pieces for value in values), strict=True)
-    scope.define(found.result, [text(shape, row) for row in rows], values)
+    scope.define(instruction.result, [text(shape, row) for row in rows], values)
 
 
 def _shape(scope: CScope, value: CValue) -> Shape:
     return Shape(scope.dialect, value.element, value.piece_lanes)
 
 
-def _compare(scope: CScope, found: Instruction) -> None:
-    predicate = found.word
-    _lanewise(scope, found, lambda shape, texts: arithmetic.compare(predicate, shape, *texts))
+def _compare(scope: CScope, instruction: Instruction) -> None:
+    predicate = instruction.word
+    _lanewise(scope, instruction, lambda shape, texts: arithmetic.compare(predicate, shape, *texts))
 
 
-def _bitcast(scope: CScope, found: Instruction) -> None:
-    value, result = scope.value(found.operands[0]), found.result
+def _bitcast(scope: CScope, instruction: Instruction) -> None:
+    value, result = scope.value(instruction.operands[0]), instruction.result
     texts = lanes.seen_as(scope.dialect, value, result.element, result.lanes)
     scope.define(result, texts, [value])
 
 
-def _negate(scope: CScope, found: Instruction) -> None:
-    _lanewise(scope, found, lambda _, texts: f"-{texts[0]}")
+def _negate(scope: CScope, instruction: Instruction) -> None:
+    _lanewise(scope, instruction, lambda _, texts: f"-{texts[0]}")
 
 
-def _freeze(scope: CScope, found: Instruction) -> None:
+def _freeze(scope: CScope, instruction: Instruction) -> None:
     """Translate ``freeze`` to its operand: C has no poison."""
-    scope.values[found.result.name] = scope.value(found.operands[0])
+    scope.values[instruction.result.name] = scope.value(instruction.operands[0])
 
 
-def _select(scope: CScope, found: Instruction) -> None:
-    condition, left, right = values = [scope.value(each) for each in found.operands]
+def _select(scope: CScope, instruction: Instruction) -> None:
+    condition, left, right = values = [scope.value(each) for each in instruction.operands]
     if left.space:
-        memory.pointers_chosen(scope, found.result, values)
+        memory.pointers_chosen(scope, instruction.result, values)
         return
     masked, shape = bool(condition.lanes), _shape(scope, left)
     conditions = condition.pieces if masked else condition.pieces * len(left.pieces)
     rows = zip(conditions, left.pieces, right.pieces, strict=True)
     texts = [arithmetic.choose(shape, *row, masked=masked) for row in rows]
-    scope.define(found.result, texts, values)
+    scope.define(instruction.result, texts, values)
 
 
-def _insert(scope: CScope, found: Instruction) -> None:
+def _insert(scope: CScope, instruction: Instruction) -> None:
     """Only into lanes that hold nothing yet, before a shuffle that gives all the first one's."""
-    vector, given, _ = found.operands
-    assert not vector.name, found
+    vector, given, _ = instruction.operands
+    assert not vector.name, instruction
     scalar = scope.value(given)
     # A lane of a mask is 0 or -1, a scalar 0 or 1.
     text = f"-{scalar.text}" if vector.element == "i1" else scalar.text
     texts = lanes.splat(scope.dialect, vector.element, vector.lanes, text)
-    scope.define(found.result, texts, [scalar])
+    scope.define(instruction.result, texts, [scalar])
 
 
-def _shuffle(scope: CScope, found: Instruction) -> None:
-    left, right, mask = found.operands
+def _shuffle(scope: CScope, instruction: Instruction) -> None:
+    left, right, mask = instruction.operands
     values = scope.value(left), scope.value(right)
-    scope.define_pieces(found.result, *lanes.shuffle(scope.dialect, *values, mask.lane_numbers))
+    scope.define_pieces(
+        instruction.result, *lanes.shuffle(scope.dialect, *values, mask.lane_numbers)
+    )
 
 
-def _extract(scope: CScope, found: Instruction) -> None:
-    value, lane = scope.value(found.operands[0]), found.operands[1].numbers[0]
+def _extract(scope: CScope, instruction: Instruction) -> None:
+    value, lane = scope.value(instruction.operands[0]), instruction.operands[1].numbers[0]
     text = scope.dialect.lane(value, lane)
     text = f"-{text}" if value.element == "i1" else text
-    scope.define_pieces(found.result, [text], [[scope.dialect.piece_of(value, lane)]])
+    scope.define_pieces(instruction.result, [text], [[scope.dialect.piece_of(value, lane)]])
 
 
-def _call(scope: CScope, found: Instruction) -> None:
-    name = found.word.removeprefix("llvm.")
-    if found.word in READS:
-        memory.masked_read(scope, found)
-    elif found.word in WRITES:
-        memory.masked_write(scope, found)
+def _call(scope: CScope, instruction: Instruction) -> None:
+    name = instruction.word.removeprefix("llvm.")
+    if instruction.word in READS:
+        memory.masked_read(scope, instruction)
+    elif instruction.word in WRITES:
+        memory.masked_write(scope, instruction)
     elif name.endswith("pmadd.wd"):
-        values = [scope.value(each) for each in found.operands]
-        scope.define(found.result, scope.dialect.multiplied_pairs(*values), values)
+        values = [scope.value(each) for each in instruction.operands]
+        scope.define(instruction.result, scope.dialect.multiplied_pairs(*values), values)
     elif name == "fptosi.sat":
-        element = found.result.element
-        _lanewise(scope, found, lambda shape, texts: arithmetic.saturated(shape, element, *texts))
+        element = instruction.result.element
+        _lanewise(
+            scope, instruction, lambda shape, texts: arithmetic.saturated(shape, element, *texts)
+        )
     elif name != "prefetch":
-        _lanewise(scope, found, lambda shape, texts: arithmetic.call(name, shape, texts))
+        _lanewise(scope, instruction, lambda shape, texts: arithmetic.call(name, shape, texts))
 
 
-def _return(scope: CScope, found: Instruction) -> None:
-    text = scope.value(found.operands[0]).text
+def _return(scope: CScope, instruction: Instruction) -> None:
+    text = scope.value(instruction.operands[0]).text
     scope.line(f"return {text}", [text])
 
 
-def _branch(scope: CScope, blocks: Mapping[str, Block], block: Block, found: Instruction) -> None:
-    *thens, otherwise = found.labels
+def _branch(
+    scope: CScope, blocks: Mapping[str, Block], block: Block, instruction: Instruction
+) -> None:
+    *thens, otherwise = instruction.labels
     for then in thens:
-        condition = scope.value(found.operands[0]).text
+        condition = scope.value(instruction.operands[0]).text
         scope.statements.append(CStatement(f"  if ({condition}) {{", reads=(condition,)))
         _jump(scope, blocks[then], block.label)
         scope.statements.append(CStatement("  }"))

@@ -16,34 +16,38 @@ from ingot_compiler.codegen.kernel_ir import Instruction
 from ingot_compiler.codegen.llvm_value import LlvmValue
 
 
-def stack(scope: CScope, found: Instruction) -> None:
+def stack(scope: CScope, instruction: Instruction) -> None:
     """``alloca``."""
     dialect, name, count = (
         scope.dialect,
-        f"{found.result.name[1:]}_memory",
-        found.operands[0].numbers[0],
+        f"{instruction.result.name[1:]}_memory",
+        instruction.operands[0].numbers[0],
     )
-    kind = dialect.scalar_name(found.word)
-    text = f"  {kind} {name}[{count}] {dialect.stack_suffix(found.align, count)};"
+    kind = dialect.scalar_name(instruction.word)
+    text = f"  {kind} {name}[{count}] {dialect.stack_suffix(instruction.align, count)};"
     scope.statements.append(CStatement(text, name, type=kind, count=count))
-    scope.define_pointer(found.result, PRIVATE, f"({dialect.pointer(PRIVATE, '')}){name}", [name])
+    scope.define_pointer(
+        instruction.result, PRIVATE, f"({dialect.pointer(PRIVATE, '')}){name}", [name]
+    )
 
 
-def address(scope: CScope, found: Instruction) -> None:
+def address(scope: CScope, instruction: Instruction) -> None:
     """``getelementptr``: a base and an index, either of which may have lanes."""
-    base, index = map(scope.value, found.operands)
-    size = size_bytes(found.word)
+    base, index = map(scope.value, instruction.operands)
+    size = size_bytes(instruction.word)
     if not base.lanes and not index.lanes:
         text = f"{base.text} + {index.text} * {size}"
-        scope.define_pointer(found.result, base.space, text, [base.text, index.text])
+        scope.define_pointer(instruction.result, base.space, text, [base.text, index.text])
         return
     count = scope.dialect.piece_count(base.lanes or index.lanes)
     steps = [_step(scope.dialect, index, number, size) for number in range(count)]
     if base.lanes:
         steps = [f"{at} + {step}" for at, step in zip(base.pieces, steps, strict=True)]
-    made = scope.define(found.result, steps, [base, index] if base.lanes else [index])
+    made = scope.define(instruction.result, steps, [base, index] if base.lanes else [index])
     start = base.base or base.text
-    scope.values[found.result.name] = CValue("ptr", made.lanes, made.pieces, base.space, start)
+    scope.values[instruction.result.name] = CValue(
+        "ptr", made.lanes, made.pieces, base.space, start
+    )
 
 
 def _step(dialect: CDialect, index: CValue, number: int, size: int) -> str:
@@ -55,12 +59,12 @@ def _step(dialect: CDialect, index: CValue, number: int, size: int) -> str:
     return f"{wide} * {size}"
 
 
-def load(scope: CScope, found: Instruction) -> None:
+def load(scope: CScope, instruction: Instruction) -> None:
     """A scalar, or lanes that lie beside each other."""
-    place = scope.value(found.operands[0])
-    count = scope.dialect.piece_count(found.result.lanes)
-    texts = [_at(scope.dialect, place, found.result, number) for number in range(count)]
-    scope.define(found.result, texts, [place])
+    place = scope.value(instruction.operands[0])
+    count = scope.dialect.piece_count(instruction.result.lanes)
+    texts = [_at(scope.dialect, place, instruction.result, number) for number in range(count)]
+    scope.define(instruction.result, texts, [place])
 
 
 def _at(dialect: CDialect, place: CValue, shape: LlvmValue, number: int) -> str:
@@ -71,28 +75,28 @@ def _at(dialect: CDialect, place: CValue, shape: LlvmValue, number: int) -> str:
     return f"*({pointer}{place.text}{at})"
 
 
-def store(scope: CScope, found: Instruction) -> None:
+def store(scope: CScope, instruction: Instruction) -> None:
     """A scalar, or lanes beside each other."""
-    value, place = map(scope.value, found.operands)
+    value, place = map(scope.value, instruction.operands)
     pointer = scope.dialect.typed_pointer(place.space, value.element, value.piece_lanes, read=False)
     for number, piece in enumerate(value.pieces):
         at = f" + {number}" if number else ""
         scope.line(f"*({pointer}{place.text}{at}) = {piece}", [place.text, piece])
 
 
-def masked_read(scope: CScope, found: Instruction) -> None:
+def masked_read(scope: CScope, instruction: Instruction) -> None:
     """``llvm.masked.load`` and ``gather``: lanes where the mask holds, else those of another
     vector."""
-    result, values = found.result, [scope.value(each) for each in found.operands]
-    read = values[:1] if _always(found.operands[1]) else values
+    result, values = instruction.result, [scope.value(each) for each in instruction.operands]
+    read = values[:1] if _always(instruction.operands[1]) else values
     texts = [_read_lane(scope.dialect, result.element, read, lane) for lane in range(result.lanes)]
     scope.define(result, from_lanes(scope.dialect, result.element, texts), read)
 
 
-def masked_write(scope: CScope, found: Instruction) -> None:
+def masked_write(scope: CScope, instruction: Instruction) -> None:
     """``llvm.masked.store`` and ``scatter``."""
-    dialect, always = scope.dialect, _always(found.operands[2])
-    value, place, mask = values = [scope.value(each) for each in found.operands]
+    dialect, always = scope.dialect, _always(instruction.operands[2])
+    value, place, mask = values = [scope.value(each) for each in instruction.operands]
     for lane in range(value.lanes):
         pointer = _lane_pointer(dialect, place, value.element, lane, read=False)
         condition = "" if always else f"if ({dialect.lane(mask, lane)}) "

@@ -78,19 +78,19 @@ def _own_slot(slot: Instruction, lanes: int) -> Instruction:
     return replace(slot, opcode="alloca", operands=(constant(own, "i64"),))
 
 
-def _sources(roots: Mapping[str, Roots], found: Instruction) -> Roots:
-    names = [each.name for each in found.operands if each.element == "ptr"]
+def _sources(roots: Mapping[str, Roots], instruction: Instruction) -> Roots:
+    names = [each.name for each in instruction.operands if each.element == "ptr"]
     return frozenset[str]().union(*(roots.get(name, frozenset((name,))) for name in names))
 
 
-def _place_read(found: Instruction) -> str:
-    is_read = found.opcode == "load" or found.word in READS
-    return found.operands[0].name if is_read else ""
+def _place_read(instruction: Instruction) -> str:
+    is_read = instruction.opcode == "load" or instruction.word in READS
+    return instruction.operands[0].name if is_read else ""
 
 
-def _place_written(found: Instruction) -> str:
-    is_written = found.opcode == "store" or found.word in WRITES
-    return found.operands[1].name if is_written else ""
+def _place_written(instruction: Instruction) -> str:
+    is_written = instruction.opcode == "store" or instruction.word in WRITES
+    return instruction.operands[1].name if is_written else ""
 
 
 def _bytes(slot: Instruction) -> int:

@@ -45,14 +45,14 @@ class ThreadScope(Writer):
         self._renamed = {f"@{each.name}": f"@{symbol}_{each.name}" for each in arrays}
         self._constants: dict[object, LlvmValue] = {}
 
-    def put(self, found: Instruction) -> None:
+    def put(self, instruction: Instruction) -> None:
         """Append what each thread does with its own lanes."""
         self._sink.append(
             replace(
-                found,
-                result=self.own(found.result),
-                operands=tuple(map(self.own, found.operands)),
-                overloads=tuple(map(self.own, found.overloads)),
+                instruction,
+                result=self.own(instruction.result),
+                operands=tuple(map(self.own, instruction.operands)),
+                overloads=tuple(map(self.own, instruction.overloads)),
             )
         )
 

@@ -1,4 +1,4 @@
-"""Bytes that are chosen from a table of 256 by bytes, which two instructions do for all lanes.
+"""Looks up bytes in a table of 256 bytes, for all lanes by two instructions.
 
 In: an index whose only part that differs between lanes is a u8. Out: the lanes. Not done here:
 tables of fewer entries, machines without such instructions (``memory``: one by one).

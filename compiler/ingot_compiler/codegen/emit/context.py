@@ -1,4 +1,4 @@
-"""What is in scope while statements are written: symbols, locals, the vector variable, guards,
+"""The scope of the statements that are being written: symbols, locals, the vector variable, guards,
 places to hoist to.
 
 In: a writer, the target, the kernel's buffers. Out: ``EmitContext``. Not done here: writing values

@@ -1,4 +1,4 @@
-"""Loops whose rounds carry nothing, what whole steps leave over, branches with a value.
+"""Loops that carry no value, the remainder after whole steps, branches with a value.
 
 In: extents, conditions, what one round or branch writes. Out: instructions. Not done here: loops of
 a program (``for_loop``, ``reduce``), loops that carry sums (``Writer.loop``).

@@ -1,4 +1,4 @@
-"""How often a loop of a program runs.
+"""The number of iterations of a loop of a program.
 
 In: an extent, the context. Out: an integer, or an i64 operand. Not done here: the loops
 (``for_loop``, ``reduce``).

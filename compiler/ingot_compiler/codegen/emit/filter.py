@@ -1,4 +1,4 @@
-"""Filters: what is kept of a range, one behind the other.
+"""Filters: the elements of a range that are kept, stored one behind the other.
 
 In: a ``Filter`` and the context. Out: instructions, the index behind the last that is kept. Not
 done here: loops that keep nothing (``for_loop``).

@@ -1,5 +1,5 @@
-"""How many lanes a vector loop has: those of f32, and more at first where all that it works on is
-narrower, or each lane has sums of its own.
+"""The number of lanes of a vector loop: that of f32, or more at first where all that it works on is
+narrower, or where each lane has its own sums.
 
 In: a loop's body and the buffers' element types. Out: a number of lanes. Not done here: the loop
 (``for_loop``), contractions.

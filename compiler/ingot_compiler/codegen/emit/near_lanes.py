@@ -1,5 +1,5 @@
-"""Lanes that lie near each other, as far as only a run tells: what they lie in is loaded whole, and
-each lane is chosen by its number, for a gather takes some cycles for every lane.
+"""Loads of lanes that lie near each other, which only a run can tell: the span is loaded whole, and
+each lane is chosen by its number, since a gather takes some cycles for every lane.
 
 In: an index whose only part that differs between lanes is clamped and has a known reach. Out: the
 lanes. Not done here: lanes whose places are known (``spread_loads``), gathers (``memory``).

@@ -1,5 +1,5 @@
-"""Lanes that lie a few elements apart, or backwards, or several of which are one element: whole
-vectors are loaded and shuffled, for a gather takes as long as a load for every lane.
+"""Loads of lanes that lie a few elements apart, or backwards, or that repeat an element: whole
+vectors are loaded and shuffled, since a gather takes as long as a load for every lane.
 
 In: the address of lane 0, how the lanes lie, a mask (None: all). Out: the lanes; 0 where the mask
 does not hold, and nothing is read there. Not done here: other lanes (``memory``).

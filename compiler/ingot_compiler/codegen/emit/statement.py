@@ -1,4 +1,4 @@
-"""Statements to code: names, stores, conditions; the others go to the file that they have.
+"""Emits statements: names, stores, conditions; other statements have files of their own.
 
 In: statements and the context. Out: instructions. Not done here: loops (``for_loop``), reductions
 (``reduce``), contractions, attention (``kernels``): ``EMITTERS`` of ``kernel`` lists them.

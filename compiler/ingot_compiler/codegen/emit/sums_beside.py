@@ -1,4 +1,5 @@
-"""Which loops in lanes take several registers at once: those in which every lane has its own sums.
+"""The loops in lanes that take several registers at once: those in which every lane has its own
+sum.
 
 In: a loop's body. Out: an answer. Not done here: how many registers (``loop_lanes``).
 

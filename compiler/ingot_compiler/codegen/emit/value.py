@@ -1,4 +1,4 @@
-"""Values to code.
+"""Emits values.
 
 In: a ``Value`` and the context. Out: ``Typed`` registers (scalar while all lanes agree). Not done
 here: the functions themselves (``math``), memory (``memory``).

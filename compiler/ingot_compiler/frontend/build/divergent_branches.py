@@ -49,7 +49,7 @@ class NodeScope(Protocol):
 
     @property
     def values(self) -> dict[int, int]:
-        """Of all tensors that it sees."""
+        """The values of all tensors that the scope sees."""
         ...
 
     def inner(self) -> NodeScope:

@@ -111,11 +111,11 @@ def _found(application: _Application, operands: Sequence[_Found]) -> KnownValues
     return _symbolic(application, known)
 
 
-def _move(application: _Application, found: Sequence[KnownValues | None]) -> KnownValues | None:
-    if all(known_values is None for known_values in found):
+def _move(application: _Application, known: Sequence[KnownValues | None]) -> KnownValues | None:
+    if all(known_values is None for known_values in known):
         return None
     arrays: list[KnownValues] = []
-    for type_, known_values in zip(application.types, found, strict=True):
+    for type_, known_values in zip(application.types, known, strict=True):
         shape = tuple(dim for dim in type_.shape if isinstance(dim, int))
         if known_values is None and (len(shape) < type_.rank or type_.element_count == 0):
             return None

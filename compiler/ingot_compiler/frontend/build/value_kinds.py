@@ -125,13 +125,13 @@ def as_kind(context: OpContext, value: int, kind: ValueKind) -> int:
 
 
 def _packed_as(
-    context: OpContext, found: KnownSequence | PackedSequence, kind: ValueKind
+    context: OpContext, sequence: KnownSequence | PackedSequence, kind: ValueKind
 ) -> PackedSequence:
-    if isinstance(found, KnownSequence) and not found.items:
+    if isinstance(sequence, KnownSequence) and not sequence.items:
         if kind.dtype is None:
             raise Unsupported("an empty sequence of strings beside one that a run decides")
         return empty(context, kind.dtype, kind.rank)
-    return pack(context, found)
+    return pack(context, sequence)
 
 
 def _as_optional(context: OpContext, value: int, kind: ValueKind) -> int:

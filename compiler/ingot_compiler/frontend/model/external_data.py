@@ -59,12 +59,12 @@ def _is_relative(location: str) -> bool:
     )
 
 
-def _check_names(found: os.stat_result, location: str) -> None:
-    if found.st_nlink > 1:
+def _check_names(status: os.stat_result, location: str) -> None:
+    if status.st_nlink > 1:
         name = location.rpartition("/")[2]
         raise _outside(
             location,
-            f"{name!r} has {found.st_nlink} names (hard links), so it is a file from elsewhere too",
+            f"{name!r} has {status.st_nlink} names (hard links), so it is a file from elsewhere too",
             "replace it by a copy of itself: copy it to another name, and rename the copy over it",
         )
 

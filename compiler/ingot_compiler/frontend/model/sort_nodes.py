@@ -67,11 +67,13 @@ def sort_nodes(graph: GraphProto, outside: Collection[str] = ()) -> tuple[NodePr
         for name in names_read(node):
             if name and name not in known:
                 raise _undefined(
-                    "a node reads a tensor that nobody makes", describe_node(node), name, known
+                    "a node reads a tensor that no node computes", describe_node(node), name, known
                 )
     for value in graph.output:
         if value.name not in known:
-            raise _undefined("nobody makes an output", f"output {value.name!r}", value.name, known)
+            raise _undefined(
+                "no node computes an output", f"output {value.name!r}", value.name, known
+            )
     return tuple(graph.node[index] for index in _order(graph.node, makers))
 
 

@@ -93,7 +93,7 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
 
 
 def _sizes(model: ImportedModel) -> Iterator[Problem]:
-    """Of the sizes that ``--shape`` binds."""
+    """Problems of the sizes that ``--shape`` binds."""
     free = {
         name
         for tensor_type in model.inputs
@@ -124,7 +124,7 @@ def _defaults(model: ImportedModel) -> Iterator[Problem]:
 
 
 def _alike(model: ImportedModel) -> Iterator[Problem]:
-    """Of the symbols that have one name."""
+    """Problems of the symbols that have one name."""
     free = {
         name
         for tensor_type in model.inputs

@@ -150,10 +150,10 @@ class Language:
         def show(value: Any) -> str:
             return "" if of(value) == without else "".join([each(value) for each, _ in pieces])
 
-        def read(reader: Reader, found: dict[str, Any]) -> None:
+        def read(reader: Reader, parsed: dict[str, Any]) -> None:
             if reader.at(word):
                 for _, read in pieces:
-                    read(reader, found)
+                    read(reader, parsed)
 
         return show, read
 
@@ -213,8 +213,8 @@ def _flag(text: str) -> _Piece:
 
 
 def _item(name: str, number: int, speller: Speller) -> _Piece:
-    def read(reader: Reader, found: dict[str, Any]) -> None:
-        found[name] = (*found.get(name, ()), speller.read(reader))
+    def read(reader: Reader, parsed: dict[str, Any]) -> None:
+        parsed[name] = (*parsed.get(name, ()), speller.read(reader))
 
     return lambda value: speller.show(getattr(value, name)[number]), read
 
@@ -222,10 +222,10 @@ def _item(name: str, number: int, speller: Speller) -> _Piece:
 def _field(name: str, speller: Speller, closing: str) -> _Piece:
     of, show, read = attrgetter(name), speller.show, speller.read
 
-    def read_list(reader: Reader, found: dict[str, Any]) -> None:
-        found[name] = reader.until(closing, read)
+    def read_list(reader: Reader, parsed: dict[str, Any]) -> None:
+        parsed[name] = reader.until(closing, read)
 
-    def read_one(reader: Reader, found: dict[str, Any]) -> None:
-        found[name] = read(reader)
+    def read_one(reader: Reader, parsed: dict[str, Any]) -> None:
+        parsed[name] = read(reader)
 
     return lambda value: show(of(value)), read_list if speller.is_list else read_one

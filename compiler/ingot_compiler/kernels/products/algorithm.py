@@ -1,4 +1,4 @@
-"""What a product can be computed by: the facts that decide, and one algorithm.
+"""An algorithm for products, and the facts by which one is chosen.
 
 In: nothing. Out: ``ProductFacts``, ``Wishes``, ``Algorithm``. Not done here: finding the facts (``facts``),
 the algorithms (a file each), the choice among them (``choose``).
@@ -46,8 +46,9 @@ class ProductFacts:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the user lets a product be: of which precision, for speed or size; the method that was
-    measured to be best for this layer, or is asked for wherever it is possible."""
+    """What the user allows for a product: its precision, speed or size; the method that was
+    measured to be best for this layer, or the one that is requested for all layers that can use
+    it."""
 
     precision: str
     optimize: str

@@ -1,4 +1,4 @@
-"""Values of which few elements are zero, by the ops that make them.
+"""Values that have few zeros, recognised by the ops that make them.
 
 In: a value, what is known of the graph. Out: whether it is dense. Not done here: what follows
 (``choose_winograd``), what ops say of themselves (``Trait.DENSE``).

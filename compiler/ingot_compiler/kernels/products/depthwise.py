@@ -116,7 +116,8 @@ def is_depthwise(facts: ProductFacts) -> bool:
 
 
 def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
-    """Of floats, or of bytes with no more taps than a block of code has room for."""
+    """Offer the method for a depthwise convolution of floats, or of bytes with no more taps than a
+    block of code can hold."""
     del wishes, target
     if facts.x.dtype in BYTES:
         serves = has_byte_blocks(facts.weights.shape[2:])

@@ -1,4 +1,4 @@
-"""What decides how a product is computed, as fusion knows it.
+"""The facts that decide how a product is computed, as fusion knows them.
 
 In: a node, the fuser. Out: ``ProductFacts``, ``Wishes``. Not done here: the choice (``choose``).
 """

@@ -1,5 +1,5 @@
-"""The factors of a product as sums of bf16: those that a kernel computes, and whether products of
-parts are near enough to those of f32.
+"""The factors of a product as sums of bf16: which of them a kernel splits, and whether products of
+parts are close enough to those of f32.
 
 In: a group anchored by a product of parts. Out: its operands, the loops that make them. Not done
 here: parts of weights (``weight_parts``), the products (``contraction``), who asks for them

@@ -1,4 +1,4 @@
-"""Products of each row by the matrix of its group.
+"""Products of each row with the matrix of its group.
 
 In: a group anchored by ``grouped_matmul``. Out: its loop programs. Not done here: the order of the
 rows (``rows_by_group``), the matrix view of one product (``contraction``).

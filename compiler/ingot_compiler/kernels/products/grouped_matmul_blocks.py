@@ -1,4 +1,4 @@
-"""Products of each row by the constant matrix of its group, of 4- or 8-bit integers in blocks.
+"""Products of each row with the constant matrix of its group, of 4- or 8-bit integers in blocks.
 
 In: a group anchored by ``grouped_matmul_blocks``, its matrices in panels. Out: its loop programs.
 Not done here: the order of the rows (``rows_by_group``), the product of one matrix

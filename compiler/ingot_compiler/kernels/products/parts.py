@@ -55,7 +55,8 @@ def parts_of_convolution(
 
 
 def part_count(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> int:
-    """Of how many parts the factors of a matrix product or direct convolution are; 1: of none."""
+    """The number of parts of the factors of a matrix product or direct convolution; 1 where they
+    are not split."""
     count = _PARTS.get(wishes.precision, 1)
     if facts.node.op not in ("matmul", "conv") or not facts.has_constant_weights:
         return 1

@@ -1,5 +1,5 @@
-"""The hook ``product_share`` of what runs the host's kernels: how many of the products of an op
-they really make, for the predictions of ``--place auto``.
+"""The hook ``product_share`` of the host's back end: which share of an op's products its kernels
+really compute, for the predictions of ``--place auto``.
 
 In: a node and its setting. Out: a share of 1. Not done here: what the products take
 (``Backend.costs``), the choice between algorithms (``products``).

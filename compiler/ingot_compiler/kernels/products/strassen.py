@@ -1,5 +1,5 @@
 """Whether a product of matrices, or a convolution as one, runs by Strassen's algorithm, and with
-which tiles: a contract of precision and a model of cost.
+which tiles: a bound on the error and a cost model decide.
 
 In: facts of a product, perhaps the method that was measured to be best. Out: a ``StrassenShape``, or
 None for a direct one. Not done here: code (``products.strassen``).
@@ -80,7 +80,7 @@ class StrassenFacts:
 
 
 def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
-    """Of a product by a matrix of weights."""
+    """Offer Strassen's algorithm for a product by a matrix of weights."""
     if not _is_plain(facts, wishes) or facts.weights.rank != 2:
         return None
     rows, (depth, columns) = dim_product(facts.x.shape[:-1]), facts.weights.shape
@@ -93,7 +93,8 @@ def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> M
 
 
 def offer_convolution(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
-    """Of a convolution that is one product of matrices, all of whose taps count."""
+    """Offer Strassen's algorithm for a convolution that is one product of matrices, all of whose
+    taps count."""
     if wishes.of_layer not in (None, STRASSEN_OF_CONV) or wishes.of_all == DIRECT:
         return None
     image, node = facts.image, facts.node

@@ -1,4 +1,4 @@
-"""Which taps of a convolution lie inside of its image, where many do not: those of large dilations.
+"""The taps of a convolution that lie inside of its image, for large dilations, where many do not.
 
 In: a convolution, pixels of a row of its result. Out: ranges of taps; whether it is worth while.
 Not done here: the sums (``contraction``).

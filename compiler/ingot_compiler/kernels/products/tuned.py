@@ -1,4 +1,5 @@
-"""The methods that a convolution may run by: what ``ingot tune`` measures, and tuning files name.
+"""The methods by which a convolution may run: ``ingot tune`` measures them, and tuning files name
+them.
 
 In: nothing. Out: names, which are those of the kinds of kernels. Not done here: which one is chosen
 (``method_of_conv``).

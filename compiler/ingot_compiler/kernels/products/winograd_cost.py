@@ -1,5 +1,5 @@
-"""Whether a convolution runs by Winograd's algorithm, and with which tiles: a contract of precision
-and a model of cost.
+"""Whether a convolution runs by Winograd's algorithm, and with which tiles: a bound on the error
+and a cost model decide.
 
 In: facts of a convolution, perhaps the method that was measured to be best. Out: a
 ``WinogradShape``, or None for a direct one. Not done here: the offer (``winograd``), blocks

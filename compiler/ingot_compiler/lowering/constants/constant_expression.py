@@ -1,4 +1,4 @@
-"""Constant expressions: what a graph computes from weights alone, cut out.
+"""Constant expressions: the parts of a graph that depend on weights alone.
 
 In: a graph. Out: the values that can be folded, each one's expression. Not done here: the bytes of
 an expression (``evaluate_constant``), packing for kernels, functions whose last bit depends on

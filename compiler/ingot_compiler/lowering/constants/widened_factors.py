@@ -1,5 +1,5 @@
-"""Right factors of products that are integers of 8 bits in a wider type: kernels widen them on the
-way, so that no bundle stores them in f32.
+"""Right factors of products that are 8-bit integers in a wider type: kernels widen them when they
+load them, so that no bundle stores them in f32.
 
 In: a graph. Out: such values. Not done here: what else could be folded (``constant_expression``),
 the kernels.

@@ -1,5 +1,5 @@
-"""Values that are written to an output, or where others are scattered, from next to nothing: a
-triangle of ones.
+"""Values that are computed from almost nothing, such as a triangle of ones, and that are written to
+an output, or to a buffer into which other values are scattered.
 
 In: a graph, the values that could be constants. Out: those that a kernel computes into the output
 in less time than it copies them there, for a copy reads as much as it writes. Not done here: what

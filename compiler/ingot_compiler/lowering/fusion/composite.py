@@ -1,4 +1,4 @@
-"""A composite becomes one group of its plug-in: what it reads and makes lies row-major, without
+"""Makes a composite one group of its plug-in, whose operands and results are row-major without
 gaps.
 
 In: a composite and the fuser. Out: its group, appended. Not done here: what runs for it (the

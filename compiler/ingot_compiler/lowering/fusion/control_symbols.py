@@ -1,5 +1,5 @@
-"""Symbols that are bound while ``main`` runs, and buffers whose size depends on them: what both
-forms of control flow need.
+"""Symbols that are bound while ``main`` runs, and buffers whose size depends on them: both forms of
+control flow need them.
 
 In: the fuser, values and sizes. Out: steps that read and set symbols, buffers and their growth. Not
 done here: branches and loops (``control``).

@@ -1,5 +1,5 @@
-"""What the rules of ops work with: values are stored, deferred or constant, and steps are appended
-in order.
+"""The interface of the rules of ops: values are stored, deferred or constant, and steps are
+appended in order.
 
 In: what is known of the values (``values``), one call per decision of a rule. Out: steps and
 buffers. Not done here: the decisions themselves: ``layout`` and ``grouping`` are functions,

@@ -1,4 +1,4 @@
-"""Values that several ops read, all of which one of them joins: LeakyRelu is three.
+"""Values whose users are all joined by one of them: a LeakyRelu is three ops that read one value.
 
 In: what is known of values. Out: a bool. Not done here: what a kernel takes in (``grouping``,
 ``fuse``).

@@ -1,4 +1,4 @@
-"""Which storage order a value wants, and what around it: pure functions of the graph, the
+"""The storage order that a value and the ops around it prefer: pure functions of the graph, the
 kind and the operands.
 
 In: a graph and what its ops ask for; a result and what its kernel reads. Out: orders of axes,

@@ -1,5 +1,5 @@
-"""Ops that a device has no kernel for, as ops that it has: what a back end does to a graph between
-placement and fusion.
+"""Replaces ops for which a device has no kernel by ops for which it has one: a back end does it to
+a graph between placement and fusion.
 
 In: a node, the types of its operands, the rule of the node's device. Out: ``Expanded``: nodes that
 give the same results. Not done here: which ops a back end expands (its ``DeviceRules``), numbers of

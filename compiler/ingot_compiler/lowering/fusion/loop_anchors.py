@@ -1,5 +1,5 @@
-"""What ops with loops of their own ask of their operands where plain loops are enough, so that any
-back end may have them.
+"""What ops with loops of their own require of their operands where plain loops are enough, so that
+any back end may have them.
 
 In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops that a
 back end has tiles for (its own anchors). One function and one line per op.
@@ -211,11 +211,11 @@ def argsort(fuser: Fuser, index: int, node: Node) -> None:
     fuser.compute_results(kind, node, [leaf], _added(fuser, node, needed))
 
 
-def _sorting(keys: TensorType, found: TensorType) -> tuple[Kind, list[TensorType]]:
+def _sorting(keys: TensorType, tensor_type: TensorType) -> tuple[Kind, list[TensorType]]:
     """The kind of kernel for an order, and its own workspace."""
-    count, length = found.shape[-1], keys.shape[-1]
+    count, length = tensor_type.shape[-1], keys.shape[-1]
     if isinstance(count, int) and count <= LISTED_MAX:
-        return SELECT_LEAST, [TensorType(keys.dtype, found.shape)]
+        return SELECT_LEAST, [TensorType(keys.dtype, tensor_type.shape)]
     if isinstance(count, int) and not isinstance(length, int):
         return SELECT_OR_SORT, []
     if isinstance(count, int) and isinstance(length, int) and length >= least_length(count):

@@ -1,5 +1,5 @@
-"""Where a tree is narrow: a value of 8- or 16-bit integers from which few operations lead to its
-result.
+"""Where a tree is narrow: at a value of 8- or 16-bit integers from which few operations lead to the
+result of the tree.
 
 In: a deferred tree. Out: ``NarrowTail``. Not done here: when a narrow value is stored in place of
 the result (``fuser``).

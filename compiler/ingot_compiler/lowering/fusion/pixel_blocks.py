@@ -1,4 +1,5 @@
-"""Channels of a convolution that become blocks of pixels: they are stored where they go.
+"""Channels of a convolution that become blocks of pixels: the kernel stores them at their final
+places.
 
 In: a reshape of the channels, the fuser. Out: the convolution's kernel, which stores the image that
 they become. Not done here: which channels follow one another (``passes/order_pixel_blocks``).

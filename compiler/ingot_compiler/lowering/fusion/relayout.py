@@ -1,4 +1,5 @@
-"""A stored value in the layout that somebody needs: as it lies where it fits, else a copy.
+"""A stored value in the layout that its reader needs: the value itself where it has that layout,
+else a copy.
 
 In: the fuser, a value. Out: where it lies so. Not done here: which layout an op asks for (its
 anchor).

@@ -1,4 +1,4 @@
-"""What must hold of sizes before the kernel of a node runs.
+"""The conditions on sizes that are checked before the kernel of a node runs.
 
 In: a node. Out: ``Requirement`` steps. Not done here: which requirements a node has
 (``requirements``).

@@ -1,4 +1,4 @@
-"""What must hold of sizes when ``main`` runs, and that the types leave open: checked once each.
+"""The conditions on sizes that the types leave open: ``main`` checks each once.
 
 In: nodes, one by one. Out: ``Requirement`` steps, none where the types show it. Not done here: what
 an op takes for granted (the shape constraints of its type rule), values of indices (kernels clamp

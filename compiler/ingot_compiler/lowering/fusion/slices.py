@@ -1,4 +1,5 @@
-"""Slices that are picked from a tensor, such as pixels of many channels: they lie together.
+"""Slices that are picked from a tensor, such as pixels of many channels, and are stored
+contiguously.
 
 In: the fuser, a ``gather_nd``, its first operand. Out: that operand is stored so. Not done here:
 the kernel that picks them.

@@ -1,4 +1,4 @@
-"""Buffers, and which value lies where in them: the part of fusion that owns them.
+"""Buffers, and the value that each holds: the part of fusion that owns them.
 
 In: types, orders of axes, views. Out: ``Stored``, the buffers and constants of the fused graph. Not
 done here: which layout (``layout``), kernels and copies (``fuser``).

@@ -1,5 +1,5 @@
-"""What is known of every value while operations are grouped: type, device, users, sources, what its
-users ask for.
+"""The facts of every value while operations are grouped: type, device, users, sources, the
+requirements of its users.
 
 In: a flat graph, the device of each value, what each op asks of its operands. Out: answers about
 values; values that the graph does not name are added. Not done here: where values lie
@@ -103,8 +103,8 @@ class FusionValues:
         return len(self._types) - 1
 
     def add_converted(self, value: int, dtype: DType, users: int = 1) -> int:
-        """A value with the elements of another one in another type: so many of the other's users
-        read it in its place, and ask what is asked of the other."""
+        """Add a value with the elements of another one in another type: as many of the other's
+        users read it in its place, with the same requirements."""
         result = self.add(TensorType(dtype, self._types[value].shape), self._devices[value])
         self._use_counts[result] = users
         self._use_counts[value] -= users - 1

@@ -1,4 +1,4 @@
-"""Puts the steps of each group in its place: from then on a fused graph speaks of launches.
+"""Replaces each group by its steps: from then on a fused graph consists of launches.
 
 In: a fused graph, the steps of each group. Out: the same graph with launches, their workspace among
 its buffers. Not done here: kernels (``lower``), places of buffers (``plan_memory``).

@@ -1,4 +1,4 @@
-"""What a step of a fused graph finds: buffers, those that hold something, the symbols that are
+"""What a step of a fused graph can use: buffers, those that hold something, the symbols that are
 bound.
 
 In: a fused graph; what its steps bind and write, in order. Out: problems of buffers and symbols.

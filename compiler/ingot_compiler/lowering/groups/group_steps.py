@@ -1,4 +1,4 @@
-"""What runs for one group: launches of kernels over its buffers and over workspace of its own, and
+"""The steps of one group: launches of kernels over its buffers and over workspace of its own, and
 choices between them.
 
 In: nothing. Out: ``GroupSteps``, ``LoweredGroup``. Not done here: making them (``kinds``), putting

@@ -1,4 +1,4 @@
-"""Conditions on indices as values, and indices that cannot leave their axis.
+"""Conditions on indices as values, and the proof that an index cannot leave its axis.
 
 In: indices and extents. Out: a bool value, an index. Not done here: what is read or written under
 the condition (``kinds``, ``ops``).

@@ -1,4 +1,4 @@
-"""How the loops of one group are computed: by which kind of kernel, and what that kernel is told.
+"""How the loops of one group are computed: the kind of kernel, and the parameters of that kernel.
 
 In: nothing. Out: ``Method``; ``METHOD``, how one is written and read. Not done here: choosing one
 (``kernels.products``).

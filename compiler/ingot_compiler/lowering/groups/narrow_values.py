@@ -1,4 +1,4 @@
-"""Which values of f16 and bf16 a kernel rounds between the nodes that it computes.
+"""The values of f16 and bf16 that a kernel rounds between the nodes that it computes.
 
 In: a group. Out: its values that are rounded, and what its nodes have in common. Not done here:
 rounding (``elements``).

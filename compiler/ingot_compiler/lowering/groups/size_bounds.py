@@ -1,4 +1,4 @@
-"""Sizes that only the data decide, but that are known never to be above a number.
+"""Upper bounds of sizes that only the data decide.
 
 In: steps of a fused graph. Out: the bounds of its symbols, of a size. Not done here: who says that a
 symbol is bounded (``SymbolRead.most``), what is planned by a bound (``memory.planned_bytes``).

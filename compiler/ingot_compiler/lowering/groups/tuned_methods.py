@@ -1,4 +1,4 @@
-"""Methods of layers that were measured on a machine, in the place of what a model of cost says.
+"""Methods of layers that were measured on a machine, which replace the choice of the cost model.
 
 In: nothing. Out: ``TunedMethods``. Not done here: measuring, files (``ingot tune``), what a method
 is (``backends``).

@@ -1,4 +1,4 @@
-"""What is the same in all rounds of a loop is computed before it.
+"""Moves what is the same in all rounds of a loop before the loop.
 
 In: the statements of a round, the loop's variable. Out: those before the loop, those in it. Not
 done here: index expressions, which are written outside of loops anyway (``emit.context``).

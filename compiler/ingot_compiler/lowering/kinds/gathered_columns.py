@@ -35,7 +35,8 @@ class GatheredColumns:
 
 
 def find_gathered_columns(group: Group) -> GatheredColumns | None:
-    """Of a dense tensor with enough rows into a dense one."""
+    """The columns that a group picks of a dense tensor with enough rows, for a dense result; None
+    for another group."""
     result, node = group.results[0], group.nodes[0] if len(group.nodes) == 1 else None
     if node is None or node.op != "gather" or len(group.results) > 1:
         return None

@@ -73,7 +73,7 @@ class _Unit:
 
     @property
     def positions(self) -> Dim:
-        """Of one image."""
+        """The number of positions of one image."""
         return dim_product(self.shape[2:])
 
     def apply(self, function: str, *arguments: Value) -> Value:

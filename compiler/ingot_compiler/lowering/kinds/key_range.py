@@ -1,4 +1,4 @@
-"""Which part of the range of some keys a key lies in.
+"""The part of the range of some keys in which a key lies.
 
 In: keys. Out: statements and values. Not done here: what is done with the parts (``radix_sort``,
 ``suppress_overlaps``).

@@ -1,4 +1,4 @@
-"""What there is to say about a kind of kernel, in one record.
+"""The record of a kind of kernel.
 
 In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there are (``kinds``),
 which an op becomes (anchors).

@@ -115,7 +115,7 @@ class _Head:
 
     @property
     def column(self) -> Dim:
-        """Of the head's."""
+        """The index of a column among those of the head."""
         first = 0 if self.is_single else dim_mul(_BLOCK, self.work.type.shape[-1])
         return dim_add(first, _COLUMN)
 
@@ -138,7 +138,7 @@ class _Head:
         return For("block", blocks, "serial", (For("j", width, "vector", body),))
 
     def place(self, operand: Operand) -> Dim:
-        """Of an element of the state in the workspace, or in a state."""
+        """The offset of an element of the state in the workspace, or in a state."""
         sample, _, number = self.at
         if operand is self.work:
             return _offset(operand, (symbol(INDEX), _BLOCK, _ROW, _COLUMN))

@@ -1,4 +1,4 @@
-"""The frame that every kind puts around its loops.
+"""The common frame of the loops of every kind.
 
 In: buffers, body, extent. Out: a ``LoopProgram`` whose scalars are the symbols it uses. Not done
 here: loops.

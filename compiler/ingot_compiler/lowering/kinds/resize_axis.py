@@ -1,5 +1,5 @@
-"""Which elements of a resampling's operand make a point of its result along one axis, and what they
-weigh (ONNX Resize-19).
+"""The elements of a resampling's operand that make a point of its result along one axis, and their
+weights (ONNX Resize-19).
 
 In: a resampling, an index of its result. Out: ``ResizeAxis``; statements that compute it are left
 with the scope's elements. Not done here: coordinates (``resize_coordinate``), sums over several

@@ -1,5 +1,5 @@
-"""Where an index of a resampling's result lies along one axis of its operand, by the modes of ONNX
-Resize-19.
+"""The coordinate of an index of a resampling's result along one axis of its operand, by the modes
+of ONNX Resize-19.
 
 In: a resampling, an index of its result. Out: the coordinate, in f64. Not done here: which elements
 lie there (``resize_axis``).

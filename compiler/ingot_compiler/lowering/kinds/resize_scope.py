@@ -1,5 +1,4 @@
-"""What a resampling is, beside the point of the result: operand, factors, regions, how taps are
-summed.
+"""A resampling without the point of the result: operand, factors, regions, how taps are summed.
 
 In: a group anchored by ``resize``. Out: ``ResizeScope``. Not done here: coordinates and weights
 (``resize_axis``), sums and loops (``resize``).

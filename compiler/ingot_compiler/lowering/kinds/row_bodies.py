@@ -1,4 +1,4 @@
-"""What is computed along a row: softmax, layer normalisation and their kin.
+"""The computation along a row: softmax, layer normalisation and similar ops.
 
 In: a row of a group's operand. Out: the statements in front of the row's loop, and the element of
 the result. Not done here: loops over rows, what is fused behind (``rows``).

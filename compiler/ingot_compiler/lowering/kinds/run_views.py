@@ -1,4 +1,5 @@
-"""Which axes of a result are one run of elements, in all that a kernel reads and writes for it.
+"""The axes of a result that form one run of elements, in every tensor that a kernel reads and
+writes for it.
 
 In: a group of ops that are computed element by element. Out: views of the result's shape. Not done
 here: groups whose operands lie along other axes (``transposed_plane``), which axes become loops

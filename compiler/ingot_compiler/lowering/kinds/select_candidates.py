@@ -1,5 +1,5 @@
-"""``select_candidates``: the few least keys of each row, of which one look at all keys leaves little
-more.
+"""``select_candidates``: the few least keys of each row. One pass over the keys leaves few
+candidates.
 
 In: a group of one ``argsort`` of few results; workspace. Out: its loop program: units are rows. Not
 done here: short rows (``rank_rows``), many results (``radix_sort``).
@@ -168,8 +168,8 @@ class _Selection:
 
 
 def least_length(count: int) -> int:
-    """Of rows for which this is faster than sorting: what ranking takes grows with the square of
-    ``count``."""
+    """The length of rows from which on this is faster than sorting: the cost of ranking grows with
+    the square of ``count``."""
     return max(4 * count, -(-count * count // _KEYS_SORTED))
 
 
@@ -205,7 +205,8 @@ def workspaces(keys: TensorType, count: int) -> list[TensorType]:
 
 
 def _group_count(count: int) -> int:
-    """Of few groups many keys are candidates, of many the least keys take long to rank."""
+    """The number of groups: with few groups many keys are candidates, with many the least keys take
+    long to rank."""
     return 16 * -(-3 * count // 32)
 
 

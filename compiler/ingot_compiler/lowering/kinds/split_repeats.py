@@ -1,5 +1,5 @@
-"""A copy of short rows that are repeated outside of them, as two kernels: what is repeated, then
-copies of that.
+"""A copy of short rows that are repeated outside of them, as two kernels: one writes the repeated
+part, the other copies it.
 
 In: a group without anchor. Out: what runs, or None where one kernel is as fast. Not done here:
 loops (``pointwise``).

@@ -1,4 +1,4 @@
-"""How everything that a kernel touches lies along the axes of its result.
+"""The layout of every tensor of a kernel along the axes of its result.
 
 In: a group. Out: views of the result's shape; whether two axes are one run in all of them. Not done
 here: which axes become loops (``pointwise``, ``transposed_plane``).

@@ -1,4 +1,4 @@
-"""What a kernel could compute from its scalars alone, as scalars of its own.
+"""Makes scalars of the expressions that depend on the scalars of a kernel alone.
 
 In: the names of scalars, index expressions. Out: the same expressions over more scalars and fewer
 terms, and what each of these stands for. Not done here: which programs it is worth while for

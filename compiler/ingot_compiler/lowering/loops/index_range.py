@@ -1,4 +1,4 @@
-"""What is known of an index in loops: the least and the greatest value that it can have.
+"""The least and the greatest value that an index in loops can have, as far as they are known.
 
 In: an index, the extents of loop variables. Out: bounds, whether it stays inside an axis. Not done
 here: what is seen of sizes alone (``ir.sizes.ranges``).

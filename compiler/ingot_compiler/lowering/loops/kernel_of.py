@@ -1,5 +1,5 @@
-"""A program as its kernel sees it: without how often it runs, and without which sizes it is given,
-so that equal loops over more or fewer units, over one size or another, are one kernel.
+"""A program as its kernel sees it: without the number of its units, and without the names of its
+sizes, so that equal loops over more or fewer units, over one size or another, are one kernel.
 
 In: a loop program. Out: the same program of one unit, and what its caller passes. Not done here:
 naming kernels and writing their code (back ends), launches (``host_program``).

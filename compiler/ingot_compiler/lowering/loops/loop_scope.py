@@ -1,4 +1,4 @@
-"""What a statement of a loop program sees: buffers, symbols, named values, iterations to try.
+"""What a statement of a loop program can use: buffers, symbols, named values, iterations to try.
 
 In: a scope; a loop, a name or a condition around a statement. Out: the scope in there; problems of
 indices and names. Not done here: values (``verify_loop_values``), statements (``verify_loops``).

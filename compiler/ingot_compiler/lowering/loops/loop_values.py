@@ -1,4 +1,4 @@
-"""The values of a loop program: what is computed for one element, and what a call is given.
+"""The values of a loop program: what is computed for one element, and the arguments of a call.
 
 In: nothing. Out: ``Value``, ``ExternArgument``. Not done here: what is done with them (``loops``).
 

@@ -1,4 +1,4 @@
-"""What statements and values are made of: everything inside, the symbols that it uses, the names that
+"""The parts of statements and values: everything inside, the symbols that it uses, the names that
 it binds.
 
 In: statements, values, tuples of them. Out: their parts, names. Not done here: other ones in their
@@ -52,7 +52,8 @@ def _parts(kind: type) -> Callable[[object], Sequence[object]] | None:
 
 
 class _PartsOfTypes(dict[type, "Callable[[object], Sequence[object]] | None"]):
-    """Each type's is made when it is first met; a dictionary is asked of each part of a kernel."""
+    """Parts by type, each made when its type is first met: a dictionary is read for each part of a
+    kernel."""
 
     def __missing__(self, kind: type) -> Callable[[object], Sequence[object]] | None:
         found = self[kind] = _parts(kind)

@@ -1,4 +1,4 @@
-"""Other index expressions in statements.
+"""Replaces index expressions in statements.
 
 In: statements, values, tuples of them; what becomes of an expression. Out: the same with each index
 and extent rewritten. Not done here: names that loops bind, which stay what they are.

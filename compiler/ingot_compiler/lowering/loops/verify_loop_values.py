@@ -72,7 +72,8 @@ def _local(scope: LoopScope, name: str, value: Local) -> Iterator[Problem]:
 
 
 def _arguments(scope: LoopScope, name: str, value: Apply) -> Iterator[Problem]:
-    """Of a ``select``, each arm is evaluated where it is chosen."""
+    """Problems of the arguments of a call; each arm of a ``select`` is evaluated where it is
+    chosen."""
     scopes = [scope] * len(value.arguments)
     if value.function == "select" and len(value.arguments) == 3:
         condition = value.arguments[0]

@@ -140,14 +140,12 @@ def _proposal(
     return left, draw.choice(second if from_second else others)
 
 
-def _highest(
-    order: Sequence[PlannedBuffer], found: Plan, tops: Mapping[str, int]
-) -> frozenset[str]:
+def _highest(order: Sequence[PlannedBuffer], plan: Plan, tops: Mapping[str, int]) -> frozenset[str]:
     """The buffers that end at the top of their pools."""
     return frozenset(
         item.name
         for item in order
-        if found[item.name][1] + item.size_bytes == tops[found[item.name][0]]
+        if plan[item.name][1] + item.size_bytes == tops[plan[item.name][0]]
     )
 
 

@@ -50,7 +50,7 @@ def _moves_no_axis(state: Rewriter, node: Node, permutation: tuple[int, ...]) ->
 
 
 def _second_alone(op: OpName) -> MovementRule:
-    """Of two in a row, the second overrides the first."""
+    """A rule for an op that overrides one of its own kind before it."""
 
     def rule(state: Rewriter, node: Node) -> int | None:
         inner = state.made_by(node.operands[0], op)

@@ -22,7 +22,7 @@ class Classes(Generic[Label]):
         self._label: list[Label] = []
 
     def add(self) -> None:
-        """One cell more, alone, of which nothing is known."""
+        """Add a cell in a class of its own, of which nothing is known."""
         self._parent.append(len(self._parent))
         self._label.append(self._open)
 

@@ -108,7 +108,8 @@ def _lines(report: Report, arguments: argparse.Namespace) -> list[str]:
 
 
 def _checked_lines(report: Report, arguments: argparse.Namespace) -> list[str]:
-    """What ``--check-hits`` and ``--lint`` have found out; what was wrong is told by errors."""
+    """The results of ``--check-hits`` and ``--lint`` as lines; mistakes that they find are reported
+    as errors."""
     actions = {item.key: item.status for result in report.results for item in result.actions}
     statuses = list(actions.values())
     if arguments.dry_run or arguments.expect_cached or "failed" in statuses:

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from ingot_build_rules.tools.workspace.bundles_in_cache import CachedBundle
 
 
-def stat_values(path: str, found: CacheStats, limit_bytes: int | None) -> dict[str, object]:
+def stat_values(path: str, stats: CacheStats, limit_bytes: int | None) -> dict[str, object]:
     """Return how much is in the cache at ``path``, by rule, and how much may be."""
     return {
         "cache": path,
-        "record_count": found.record_count,
-        "foreign_count": found.foreign_count,
-        "blob_count": found.blob_count,
-        "size_bytes": found.size_bytes,
+        "record_count": stats.record_count,
+        "foreign_count": stats.foreign_count,
+        "blob_count": stats.blob_count,
+        "size_bytes": stats.size_bytes,
         "limit_bytes": limit_bytes,
-        "unreachable_bytes": found.unreachable_bytes,
-        "quarantine_count": found.quarantine_count,
-        "root_count": found.root_count,
-        "rules": {item.rule: _rule_values(item) for item in found.rules},
+        "unreachable_bytes": stats.unreachable_bytes,
+        "quarantine_count": stats.quarantine_count,
+        "root_count": stats.root_count,
+        "rules": {item.rule: _rule_values(item) for item in stats.rules},
     }
 
 
@@ -46,21 +46,21 @@ def _rule_values(item: RuleStats) -> dict[str, int]:
     }
 
 
-def stat_lines(path: str, found: CacheStats, limit_bytes: int | None) -> list[str]:
-    """Return the same, for people."""
+def stat_lines(path: str, stats: CacheStats, limit_bytes: int | None) -> list[str]:
+    """Return the statistics of a cache as lines for people."""
     rows = [
         ("cache", path),
-        ("size", format_bytes(found.size_bytes)),
+        ("size", format_bytes(stats.size_bytes)),
         ("limit", "none" if limit_bytes is None else format_bytes(limit_bytes)),
-        ("records", str(found.record_count)),
-        ("foreign", str(found.foreign_count)),
-        ("blobs", str(found.blob_count)),
-        ("unreachable", format_bytes(found.unreachable_bytes)),
-        ("quarantined", str(found.quarantine_count)),
-        ("roots", str(found.root_count)),
+        ("records", str(stats.record_count)),
+        ("foreign", str(stats.foreign_count)),
+        ("blobs", str(stats.blob_count)),
+        ("unreachable", format_bytes(stats.unreachable_bytes)),
+        ("quarantined", str(stats.quarantine_count)),
+        ("roots", str(stats.root_count)),
     ]
-    rules = [("rule", "records", "blobs", "bytes"), *map(_rule_row, found.rules)]
-    table = format_table(rules, right=(1, 2, 3)) if found.rules else []
+    rules = [("rule", "records", "blobs", "bytes"), *map(_rule_row, stats.rules)]
+    table = format_table(rules, right=(1, 2, 3)) if stats.rules else []
     return [*format_table(rows), *([""] if table else []), *table]
 
 
@@ -70,7 +70,7 @@ def _rule_row(item: RuleStats) -> tuple[str, ...]:
 
 
 def collect_values(
-    path: str, found: CollectReport, max_bytes: int, *, dry_run: bool
+    path: str, report: CollectReport, max_bytes: int, *, dry_run: bool
 ) -> dict[str, object]:
     """Return what a collection has forgotten and kept; ``max_bytes``: the size that was asked
     for."""
@@ -78,20 +78,20 @@ def collect_values(
         "cache": path,
         "dry_run": dry_run,
         "max_bytes": max_bytes,
-        "is_reached": found.size_bytes_after <= max_bytes,
+        "is_reached": report.size_bytes_after <= max_bytes,
         "before": {
-            "record_count": found.record_count_before,
-            "blob_count": found.blob_count_before,
-            "size_bytes": found.size_bytes_before,
+            "record_count": report.record_count_before,
+            "blob_count": report.blob_count_before,
+            "size_bytes": report.size_bytes_before,
         },
         "after": {
-            "record_count": found.record_count_after,
-            "blob_count": found.blob_count_after,
-            "size_bytes": found.size_bytes_after,
+            "record_count": report.record_count_after,
+            "blob_count": report.blob_count_after,
+            "size_bytes": report.size_bytes_after,
         },
-        "leftover_bytes": found.leftover_bytes,
-        "forgotten": dict(found.forgotten),
-        "kept": {kept.root.name: _kept_values(kept) for kept in found.roots},
+        "leftover_bytes": report.leftover_bytes,
+        "forgotten": dict(report.forgotten),
+        "kept": {kept.root.name: _kept_values(kept) for kept in report.roots},
     }
 
 
@@ -99,45 +99,45 @@ def _kept_values(kept: Kept) -> dict[str, int]:
     return {"record_count": len(kept.keys), "size_bytes": kept.size_bytes}
 
 
-def collect_lines(found: CollectReport, max_bytes: int, *, dry_run: bool) -> list[str]:
-    """Return the same, for people; ``max_bytes``: the size that was asked for."""
-    before, after = map(format_bytes, (found.size_bytes_before, found.size_bytes_after))
+def collect_lines(report: CollectReport, max_bytes: int, *, dry_run: bool) -> list[str]:
+    """Return the result of a collection as lines for people; ``max_bytes``: the requested size."""
+    before, after = map(format_bytes, (report.size_bytes_before, report.size_bytes_after))
     lines = [
         f"{'would come' if dry_run else 'came'} from {before} to {after}",
-        f"records  {found.record_count_before} -> {found.record_count_after}",
-        f"blobs    {found.blob_count_before} -> {found.blob_count_after}",
+        f"records  {report.record_count_before} -> {report.record_count_after}",
+        f"blobs    {report.blob_count_before} -> {report.blob_count_after}",
     ]
-    if found.leftover_bytes:
-        lines.append(f"leftovers and quarantine  {format_bytes(found.leftover_bytes)}")
-    lines += [f"forgotten  {rule or '-'}  {count}" for rule, count in found.forgotten]
-    for kept in found.roots:
+    if report.leftover_bytes:
+        lines.append(f"leftovers and quarantine  {format_bytes(report.leftover_bytes)}")
+    lines += [f"forgotten  {rule or '-'}  {count}" for rule, count in report.forgotten]
+    for kept in report.roots:
         size = format_bytes(kept.size_bytes)
         lines.append(f"kept by root {kept.root.name}  {len(kept.keys)} records  {size}")
-    if found.size_bytes_after > max_bytes:
+    if report.size_bytes_after > max_bytes:
         missed = f"missed {format_bytes(max_bytes)}: bundles that are present need the rest"
         lines.append(f"{missed}; remove some, or build fewer")
     return lines
 
 
-def scrub_values(path: str, found: ScrubReport) -> dict[str, object]:
+def scrub_values(path: str, report: ScrubReport) -> dict[str, object]:
     """Return what was checked and what was wrong."""
     return {
         "cache": path,
-        "record_count": found.record_count,
-        "blob_count": found.blob_count,
-        "size_bytes": found.blob_bytes,
-        "findings": [asdict(item) for item in found.findings],
+        "record_count": report.record_count,
+        "blob_count": report.blob_count,
+        "size_bytes": report.blob_bytes,
+        "findings": [asdict(item) for item in report.findings],
     }
 
 
-def scrub_lines(found: ScrubReport, *, dry_run: bool) -> list[str]:
-    """Return the same, for people."""
-    checked = f"{found.record_count} records, {found.blob_count} blobs"
+def scrub_lines(report: ScrubReport, *, dry_run: bool) -> list[str]:
+    """Return the result of a scrub as lines for people."""
+    checked = f"{report.record_count} records, {report.blob_count} blobs"
     healed = ["moved to quarantine or deleted; the next build makes it anew"]
     return [
-        *(f"{item.kind}  {item.name}: {item.why}" for item in found.findings),
-        f"checked {checked}, {format_bytes(found.blob_bytes)}: {len(found.findings)} wrong",
-        *(healed if found.findings and not dry_run else []),
+        *(f"{item.kind}  {item.name}: {item.why}" for item in report.findings),
+        f"checked {checked}, {format_bytes(report.blob_bytes)}: {len(report.findings)} wrong",
+        *(healed if report.findings and not dry_run else []),
     ]
 
 
@@ -155,7 +155,7 @@ def record_values(item: FoundRecord) -> dict[str, object]:
 
 
 def record_lines(item: FoundRecord) -> list[str]:
-    """Return the same, for people."""
+    """Return a record as lines for people."""
     keepers = _roots(item.roots) or [("last use", "until a collection needs room")]
     return [
         f"record  {item.key}",
@@ -178,7 +178,7 @@ def blob_values(item: FoundBlob) -> dict[str, object]:
 
 
 def blob_lines(item: FoundBlob) -> list[str]:
-    """Return the same, for people."""
+    """Return a blob as lines for people."""
     unneeded = [] if item.records else [("nothing", "the next collection deletes it")]
     return [
         f"blob  {item.digest}",
@@ -199,7 +199,7 @@ def bundle_values(item: CachedBundle) -> dict[str, object]:
 
 
 def bundle_lines(item: CachedBundle) -> list[str]:
-    """Return the same, for people."""
+    """Return a bundle of the cache as lines for people."""
     keepers = _roots(item.roots) or [("last use", "until a collection needs room")]
     return [
         f"bundle  {item.digest}",

@@ -51,7 +51,8 @@ def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[
 
 
 def report_lines(values: dict[str, Any], *found: CheckReport | Proved | None) -> list[str]:
-    """Return the same, for people; ``found``: by a check, by the calls of a selftest."""
+    """Return the report of a compilation as lines for people; ``found``: by a check, by the calls
+    of a selftest."""
     size, seconds = format_bytes(values["size_bytes"]), format_seconds(values["seconds"])
     lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
     for variant in values["variants"]:

@@ -47,7 +47,7 @@ class FoundModels:
     left_out: tuple[tuple[str, str], ...]
 
     def plain(self) -> dict[str, Any]:
-        """Return the same for JSON."""
+        """Return the models as plain values, for JSON."""
         models = [
             {
                 "name": model.name,

@@ -92,7 +92,7 @@ class Distance:
 def distances(
     names: Sequence[str], files: Sequence[str], expected: Call, got: Call
 ) -> dict[str, float]:
-    """Of those named tensors that are floats, in two models."""
+    """The distances between two models of those named tensors that are floats."""
     found = {name: Distance() for name in names}
     for file in files:
         wanted, given = call_with(expected, file), call_with(got, file)

@@ -123,9 +123,9 @@ def _best_target(targets: tuple[str, ...], where: str) -> str:
     return str(max(runnable, key=lambda target: target.rank))
 
 
-def _add(found: dict[str, Measurement], one: Measurement) -> None:
+def _add(measurements: dict[str, Measurement], one: Measurement) -> None:
     """Bundles of the same model and options share a file."""
-    other = found.setdefault(os.path.normpath(one.output), one)
+    other = measurements.setdefault(os.path.normpath(one.output), one)
     if (other.model, other.options) != (one.model, one.options):
         why = f"bundles {other.bundle!r} and {one.bundle!r} differ in model, target or options"
         raise UserError("two bundles have one tuning file", one.output, why, "give each its own")

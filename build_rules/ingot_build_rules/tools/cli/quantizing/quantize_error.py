@@ -68,9 +68,9 @@ def _text(worst: float, allowed: float, report: dict[str, Any]) -> str:
     return f"an output is {worst:.1%} off, more than {allowed:.1%}{more}"
 
 
-def _refusal(worst: float, limit: float, found: dict[str, Any]) -> UserError:
-    do = "; ".join(proposal_line(each) for each in found["proposals"])
-    if "ranges" in found and found["calls"] < CALLS_WANTED:
+def _refusal(worst: float, limit: float, report: dict[str, Any]) -> UserError:
+    do = "; ".join(proposal_line(each) for each in report["proposals"])
+    if "ranges" in report and report["calls"] < CALLS_WANTED:
         do += f"{'; or ' if do else ''}give some {CALLS_WANTED} calls, or --dynamic"
     return UserError(
         "the quantised model is too far from the float one",

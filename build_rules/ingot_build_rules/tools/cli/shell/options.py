@@ -79,7 +79,7 @@ def compile_option(field: str) -> Option:
         row.text,
         row.metavar,
         row.kind,
-        None if row.form == "flag" or row.is_many else default,
+        None if row.value_type == "flag" or row.is_many else default,
         row.words,
         row.is_many,
     )

@@ -13,20 +13,21 @@ from ingot_build_rules.tools.view.block_medians import SPREAD_MAX, BlockMedian
 from ingot_compiler.ir.errors import BuildError
 
 
-def plain_median(found: BlockMedian) -> dict[str, Any]:
+def plain_median(median: BlockMedian) -> dict[str, Any]:
     """Return a number with its interval and how noisy it is, for JSON."""
-    return asdict(found) | {"spread": found.spread, "is_noisy": found.is_noisy}
+    return asdict(median) | {"spread": median.spread, "is_noisy": median.is_noisy}
 
 
-def too_noisy(found: BlockMedian, block_count: int, where: str, *, unit: str = "s") -> BuildError:
+def too_noisy(median: BlockMedian, block_count: int, where: str, *, unit: str = "s") -> BuildError:
     """The refusal of a number of seconds, or with unit "" of a ratio."""
     low, high = (
-        console.format_seconds(each) if unit else f"{each:.3f}" for each in (found.low, found.high)
+        console.format_seconds(each) if unit else f"{each:.3f}"
+        for each in (median.low, median.high)
     )
     return BuildError(
         "this machine is too noisy for a number",
         where,
         f"the median of {block_count} blocks of calls lies between {low} and {high}: "
-        f"expected at most {SPREAD_MAX:.0%} between them, got {found.spread:.0%}",
+        f"expected at most {SPREAD_MAX:.0%} between them, got {median.spread:.0%}",
         "end what else runs here, measure longer (--seconds), or add --anyway",
     )

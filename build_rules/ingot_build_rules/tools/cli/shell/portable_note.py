@@ -35,7 +35,8 @@ def portable_note(output: str, requested: Sequence[str]) -> str | None:
 
 
 def project_note(project: ProjectModel, built: Collection[str]) -> str | None:
-    """Return the same of those bundles of a project that were built now."""
+    """Return what to say of those bundles of a project that were built now; None where all of them
+    run on most machines."""
     texts = {target.name: target.text for target in project.targets}
     outputs = [
         bundle.output

@@ -1,4 +1,4 @@
-"""What becomes of a tile of accumulators: the fused statements, once per row and vector.
+"""The epilogue of a tile of accumulators: the fused statements, once per row and vector.
 
 In: accumulators in registers, the symbols of row and column, statements. Out: IR that stores the
 results. Not done here: the statements themselves (``emit.statement``).

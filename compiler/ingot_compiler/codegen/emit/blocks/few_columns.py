@@ -1,4 +1,4 @@
-"""Copies to rows of few elements that lie behind one another: columns are interleaved.
+"""Copies columns that lie one behind the other to rows of few elements: columns are interleaved.
 
 In: a ``Transpose``, the vectors of a tile. Out: whether it is such a copy; whole vectors of rows,
 stored. Not done here: loads, tiles that are not whole, other epilogues (``transpose``).

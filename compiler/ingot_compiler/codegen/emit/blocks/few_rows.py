@@ -1,4 +1,4 @@
-"""Columns of few elements, one behind the other, are read as whole vectors: rows are separated.
+"""Copies from columns of few elements, which are read as whole vectors: rows are separated.
 
 In: a ``Transpose``, where a tile of it begins. Out: the vectors of its rows. Not done here: tiles
 that are not whole, the epilogue (``transpose``), the opposite way (``few_columns``).

@@ -1,4 +1,4 @@
-"""What an entry of ``FUNCTIONS`` is, and how a formula becomes one.
+"""The entries of ``FUNCTIONS``, and how a formula becomes one.
 
 In: formulas over ``Number``, LLVM opcodes. Out: emitters. Not done here: the formulas.
 """

@@ -79,11 +79,11 @@ def _asin_of_half(size: Number) -> tuple[Number, _Sum]:
     return is_near, (high, s_low.fma(t.fma(factor, 1.0), cube_low.fma(factor, low)))
 
 
-def _moved(start: Number, times: Number, found: _Sum) -> Number:
-    """``start + times * found`` for 0, or for pi or half of it, which is larger; times 1 or 2."""
-    high = times.fma(found[0], start)
-    low = start.fma(_HALF_PI_LOW / _HALF_PI, times.fma(found[0], start - high))
-    return high + times.fma(found[1], low)
+def _moved(start: Number, times: Number, total: _Sum) -> Number:
+    """``start + times * total`` for 0, or for pi or half of it, which is larger; times 1 or 2."""
+    high = times.fma(total[0], start)
+    low = start.fma(_HALF_PI_LOW / _HALF_PI, times.fma(total[0], start - high))
+    return high + times.fma(total[1], low)
 
 
 def atan(x: Number) -> Number:

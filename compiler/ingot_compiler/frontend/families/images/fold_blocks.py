@@ -84,7 +84,8 @@ def fold_blocks(context: OpContext, columns: int, axes: Sequence[FoldAxis]) -> i
 
 
 def _fold(context: OpContext, columns: int, axes: Sequence[FoldAxis], chosen: Sequence[int]) -> int:
-    """Of the chosen axes, the image is where the blocks were, and the block has one element."""
+    """Fold the chosen axes: along them the image is where the blocks were, and a block has one
+    element."""
     total = -1
     for number, parts in enumerate(product(*(axes[index].parts for index in chosen))):
         own, pads = columns, dict[int, tuple[int, int]]()

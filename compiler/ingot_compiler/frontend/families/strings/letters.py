@@ -105,8 +105,8 @@ def in_case(context: OpContext, strings: Strings, case: str) -> Strings:
 
 
 def _characters(context: OpContext, rows: int) -> tuple[int, int]:
-    """Of each byte: the number of the character that begins there, and how many bytes that has; 0 for
-    a byte inside of one, or behind the end."""
+    """For each byte, the number of the character that begins there, and how many bytes that has; 0
+    for a byte inside of one, or behind the end."""
     count, width = context.shape_of(rows)
     behind = full(context, "i32", 0, (count, 3))
     longer = cast(context, concat(context, [rows, behind], 1), "i64")

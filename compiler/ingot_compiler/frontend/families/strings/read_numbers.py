@@ -66,8 +66,8 @@ _TRUTHS = [
 
 @dataclass(frozen=True, slots=True)
 class _Decimals:
-    """Of each string [count]: ``digits``, u64, times ten to the ``exponent``, i64; whether it is
-    below zero, and a number at all."""
+    """The decimal number in each string [count]: ``digits``, u64, times ten to the ``exponent``,
+    i64; whether it is below zero, and a number at all."""
 
     digits: int
     exponent: int

@@ -48,7 +48,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Of each token, the experts i64 [T, k] and their shares f32 [T, k]."""
+    """The experts of each token, i64 [T, k], and their shares, f32 [T, k]."""
 
     experts: int
     shares: int

@@ -129,29 +129,35 @@ def _power(context: OpContext, code: int) -> int:
     return context.add("select", is_nan, context.scalar("f32", nan), power)
 
 
-def _decoded(context: OpContext, code: int, form: FloatFormat) -> int:
-    """The f32 whose bits in ``form`` are the low bits of an i32."""
-    magnitude = _number(context, "bitwise_and", code, form.sign - 1)
-    shifted = _number(context, "shift_left", magnitude, _F32_FRACTION_BITS - form.fraction_bits)
-    rebased = _number(context, "add", shifted, (_F32_BIAS - form.bias) << _F32_FRACTION_BITS)
-    unit = 2.0 ** (1 - form.bias - form.fraction_bits)
+def _decoded(context: OpContext, code: int, float_format: FloatFormat) -> int:
+    """The f32 whose bits in ``float_format`` are the low bits of an i32."""
+    magnitude = _number(context, "bitwise_and", code, float_format.sign - 1)
+    shifted = _number(
+        context, "shift_left", magnitude, _F32_FRACTION_BITS - float_format.fraction_bits
+    )
+    rebased = _number(
+        context, "add", shifted, (_F32_BIAS - float_format.bias) << _F32_FRACTION_BITS
+    )
+    unit = 2.0 ** (1 - float_format.bias - float_format.fraction_bits)
     denormal = _number(context, "mul", cast(context, magnitude, "f32"), unit)
-    is_denormal = _number(context, "less", magnitude, 1 << form.fraction_bits)
+    is_denormal = _number(context, "less", magnitude, 1 << float_format.fraction_bits)
     value = context.add("select", is_denormal, denormal, _float_of(context, rebased))
-    if form.infinity is not None:
-        value = _where(context, _number(context, "equal", magnitude, form.infinity), inf, value)
-    negative = _number(context, "bitwise_and", code, form.sign)
-    sign = _number(context, "shift_left", negative, 32 - form.sign.bit_length())
+    if float_format.infinity is not None:
+        value = _where(
+            context, _number(context, "equal", magnitude, float_format.infinity), inf, value
+        )
+    negative = _number(context, "bitwise_and", code, float_format.sign)
+    sign = _number(context, "shift_left", negative, 32 - float_format.sign.bit_length())
     signed = _float_of(context, context.add("bitwise_or", _bits_of(context, value), sign))
-    if form.not_a_number is None:
+    if float_format.not_a_number is None:
         return signed
-    low = _number(context, "bitwise_and", code, 2 * form.sign - 1)
+    low = _number(context, "bitwise_and", code, 2 * float_format.sign - 1)
     # Where there are several, their magnitudes are those beyond infinity.
-    if form.infinity is not None:
-        is_nan = context.add("less", context.scalar("i32", form.infinity), magnitude)
+    if float_format.infinity is not None:
+        is_nan = context.add("less", context.scalar("i32", float_format.infinity), magnitude)
     else:
-        compared = magnitude if form.has_negative_zero else low
-        is_nan = _number(context, "equal", compared, form.not_a_number)
+        compared = magnitude if float_format.has_negative_zero else low
+        is_nan = _number(context, "equal", compared, float_format.not_a_number)
     return _where(context, is_nan, nan, signed)
 
 
@@ -170,41 +176,45 @@ def _integer_bits(context: OpContext, x: int, bits: int) -> int:
     return _number(context, "bitwise_and", cast(context, whole, "u8"), (1 << bits) - 1)
 
 
-def _encoded(context: OpContext, x: int, form: FloatFormat, *, saturate: bool) -> int:
-    """The bits in ``form`` of an f32, as an i32."""
+def _encoded(context: OpContext, x: int, float_format: FloatFormat, *, saturate: bool) -> int:
+    """The bits in ``float_format`` of an f32, as an i32."""
     bits = _bits_of(context, x)
     magnitude = _number(context, "bitwise_and", bits, _F32_MAGNITUDE)
-    code = _rounded_magnitude(context, magnitude, form)
+    code = _rounded_magnitude(context, magnitude, float_format)
     is_nan = context.add("less", context.scalar("i32", _F32_INFINITY), magnitude)
-    too_great = context.add("less", context.scalar("i32", form.greatest), code)
-    is_kept = saturate or form.not_a_number is None
-    beyond = form.infinity if form.infinity is not None else form.not_a_number
-    instead = form.greatest if is_kept or beyond is None else beyond
+    too_great = context.add("less", context.scalar("i32", float_format.greatest), code)
+    is_kept = saturate or float_format.not_a_number is None
+    beyond = (
+        float_format.infinity if float_format.infinity is not None else float_format.not_a_number
+    )
+    instead = float_format.greatest if is_kept or beyond is None else beyond
     code = _where(context, too_great, instead, code)
-    if form.not_a_number is not None:
-        code = _where(context, is_nan, form.not_a_number, code)
-    shift = 32 - form.sign.bit_length()
-    sign = _number(context, "bitwise_and", _number(context, "shift_right", bits, shift), form.sign)
-    if form.not_a_number is None:
+    if float_format.not_a_number is not None:
+        code = _where(context, is_nan, float_format.not_a_number, code)
+    shift = 32 - float_format.sign.bit_length()
+    sign = _number(
+        context, "bitwise_and", _number(context, "shift_right", bits, shift), float_format.sign
+    )
+    if float_format.not_a_number is None:
         # A NaN is -0: what the type's package makes of it.
-        return _where(context, is_nan, form.sign, context.add("bitwise_or", code, sign))
+        return _where(context, is_nan, float_format.sign, context.add("bitwise_or", code, sign))
     signed = context.add("bitwise_or", code, sign)
-    if form.has_negative_zero:
+    if float_format.has_negative_zero:
         return signed
     is_whole = context.add("logical_or", _number(context, "equal", code, 0), is_nan)
     return context.add("select", is_whole, code, signed)
 
 
-def _rounded_magnitude(context: OpContext, magnitude: int, form: FloatFormat) -> int:
+def _rounded_magnitude(context: OpContext, magnitude: int, float_format: FloatFormat) -> int:
     """The bits of the nearest number without sign and without bound, of the bits of an f32."""
-    shift = _F32_FRACTION_BITS - form.fraction_bits
+    shift = _F32_FRACTION_BITS - float_format.fraction_bits
     odd = _number(context, "bitwise_and", _number(context, "shift_right", magnitude, shift), 1)
-    half = (1 << (shift - 1)) - 1 - ((_F32_BIAS - form.bias) << _F32_FRACTION_BITS)
+    half = (1 << (shift - 1)) - 1 - ((_F32_BIAS - float_format.bias) << _F32_FRACTION_BITS)
     sum_ = _number(context, "add", context.add("add", magnitude, odd), half)
     normal = _number(context, "shift_right", sum_, shift)
-    units = 2.0 ** (form.bias - 1 + form.fraction_bits)
+    units = 2.0 ** (float_format.bias - 1 + float_format.fraction_bits)
     count = context.add("round", _number(context, "mul", _float_of(context, magnitude), units))
-    least_normal = (_F32_BIAS + 1 - form.bias) << _F32_FRACTION_BITS
+    least_normal = (_F32_BIAS + 1 - float_format.bias) << _F32_FRACTION_BITS
     is_denormal = _number(context, "less", magnitude, least_normal)
     return context.add("select", is_denormal, cast(context, count, "i32"), normal)
 

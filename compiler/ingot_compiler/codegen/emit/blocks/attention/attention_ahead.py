@@ -1,5 +1,5 @@
-"""Keys that are read where they lie are fetched some rows ahead, a few lines between the loads of
-each query.
+"""Prefetches keys that are read in place, some rows ahead: a few lines between the loads of each
+query.
 
 In: ``Head``, where a block of keys begins, which load comes. Out: prefetches. Not done here: the
 loads (``attention_in_place``).

@@ -1,4 +1,4 @@
-"""Which keys one register tile of scores takes.
+"""The keys of one register tile of scores.
 
 In: ``Head``, the number of keys to take. Out: chunks of keys, and where each one's vectors lie in
 the packed panels. Not done here: the sums (``attention_scores``).

@@ -1,4 +1,4 @@
-"""The scores of fused attention over keys that are read where they lie: for few queries.
+"""The scores of fused attention over keys that are read in place, for few queries.
 
 In: ``Head``, ``QueryTile``. Out: scores in scratch, and the greatest ones of each query. Not done
 here: masks (``attention_maxima``).

@@ -1,4 +1,5 @@
-"""Exponentials of the next tile of queries between the multiply-adds of this tile's results.
+"""Computes the exponentials of the next tile of queries between the multiply-adds of this tile's
+results.
 
 In: ``Head`` of the next tile, the panel of results, its products. Out: the accumulators; weights in
 the place of some of the next tile's scores, and their sums, lane by lane. Not done here: what is

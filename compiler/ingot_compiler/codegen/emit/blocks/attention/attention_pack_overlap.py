@@ -1,4 +1,4 @@
-"""Keys and values of a new head are repacked between the multiply-adds of its first tile's scores.
+"""Repacks the keys and values of a new head between the multiply-adds of its first tile's scores.
 
 In: ``Head``, the first ``QueryTile``. Out: packed keys and values, the tile's scores. Not done here:
 heads whose first tile must know whether all values are finite, or whose rows are not whole vectors

@@ -1,4 +1,4 @@
-"""The queries, keys and values of the next head are fetched while those of this one are multiplied.
+"""Prefetches the queries, keys and values of the next head while those of this one are multiplied.
 
 In: ``Head``, the first query of a tile. Out: prefetches. Not done here: which units there are
 (``kinds.attention``).

@@ -1,4 +1,4 @@
-"""How many keys a mask leaves to read: those up to the last one that it does not rule out.
+"""How many keys are read under a mask: those up to the last one that it does not rule out.
 
 In: ``Head`` of attention whose keys are read where they lie. Out: a number of keys. Not done here:
 what they score (``attention_in_place``).

@@ -99,7 +99,7 @@ def _combine_rows(
 
 def _shift(head: Head, largest: LlvmValue) -> LlvmValue:
     """What is subtracted from the scores. Where every score is -inf, exp(-inf - 0) gives a sum of 0
-    instead of NaN, if that is asked for."""
+    instead of NaN, if the statement requires it."""
     if not head.statement.nan_to_zero:
         return largest
     w, lanes = head.writer, head.lanes

@@ -1,4 +1,4 @@
-"""A panel of integers of 4 or 8 bits that are scaled in blocks: what lies where.
+"""The layout of a panel of integers of 4 or 8 bits that are scaled in blocks.
 
 In: the ``BlockedProduct`` of a unit. Out: its words and parameters in registers. Not done here:
 products (``blocked_product``, ``digit_products``).

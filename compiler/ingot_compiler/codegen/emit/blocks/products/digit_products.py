@@ -1,4 +1,4 @@
-"""Products with integers of 4 and 8 bits of rows that are integers too: sums of bytes, exact.
+"""Exact products of 4- and 8-bit integers with rows that are integers, too: sums of bytes.
 
 In: a panel, the digits of its rows. Out: what a block adds to the sums of a tile. Not done here:
 blocks that have no digits (``blocked_product``), the digits themselves (``block_digits``).
@@ -87,12 +87,12 @@ def emit_digits(
 
 
 def _block_sums(
-    panel: BlockPanel, digits: Digits, found: list[LlvmValue], block: LlvmValue
+    panel: BlockPanel, digits: Digits, values: list[LlvmValue], block: LlvmValue
 ) -> Operands:
     """Exact sums: the digits of the first vector of the first row, then of the next vector."""
     w = panel.writer
-    chains = _CHAINS if len(found) <= _CHAIN_ROWS_MAX else 1
-    starts = _starts(panel, digits, found, block)
+    chains = _CHAINS if len(values) <= _CHAIN_ROWS_MAX else 1
+    starts = _starts(panel, digits, values, block)
     carried = tuple(
         start if chain == 0 else zeros("i32", panel.lanes)
         for start in starts
@@ -101,7 +101,7 @@ def _block_sums(
     first = w.mul(block, i64(panel.words))
     size = digits.count * panel.statement.block
     pointers = [
-        w.offset(panel.context.buffers[digits.digits], w.mul(at, i64(size)), "i8") for at in found
+        w.offset(panel.context.buffers[digits.digits], w.mul(at, i64(size)), "i8") for at in values
     ]
     together = max(each for each in range(1, _WORDS_PER_ROUND + 1) if panel.words % each == 0)
 
@@ -120,7 +120,7 @@ def _block_sums(
 
 
 def _starts(
-    panel: BlockPanel, digits: Digits, found: list[LlvmValue], block: LlvmValue
+    panel: BlockPanel, digits: Digits, values: list[LlvmValue], block: LlvmValue
 ) -> list[LlvmValue]:
     """What the numbers have too much in all products of a digit."""
     w, lanes, statement = panel.writer, panel.lanes, panel.statement
@@ -130,7 +130,7 @@ def _starts(
     offsets = [constant(moved - half, "i32", lanes)] * panel.vectors
     if statement.zeros is not None:
         offsets = [_zero_points(panel, block, vector, moved) for vector in range(panel.vectors)]
-    for at in found:
+    for at in values:
         for offset in offsets:
             for digit in range(digits.count):
                 place = w.add(w.mul(at, i64(digits.count)), i64(digit))

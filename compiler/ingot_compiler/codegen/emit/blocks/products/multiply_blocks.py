@@ -1,4 +1,4 @@
-"""Sums whose blocks are summed for themselves: loops around what a block adds up.
+"""Sums in blocks: loops around the sum of one block.
 
 In: the loops of a sum, what adds up one block. Out: the accumulators. Not done here: which blocks a
 sum has (``sum_blocks``), the loops of one (``multiply``, ``team_sum``).

@@ -1,4 +1,4 @@
-"""Where the loops of a sum read their factors.
+"""The offsets at which the loops of a sum read their factors.
 
 In: rounds of loops. Out: ``Offsets``. Not done here: the addresses (``multiply_step``).
 """

@@ -1,5 +1,5 @@
-"""Factors of f32 that are split into parts of bf16: where their parts lie, and what multiplies them
-where products of parts are not near enough.
+"""Factors of f32 that are split into parts of bf16: where their parts lie, and how they are
+multiplied where products of parts are not close enough.
 
 In: ``Unit`` and ``Panel`` of a contraction of parts. Out: units and pointers of each part; sums on
 the stack. Not done here: products of parts (``matrix_tiles``), making the parts

@@ -1,4 +1,5 @@
-"""Contractions of a team of units: sums through a memory that they share, results of each its own.
+"""Contractions of a team of units: the units share memory for their factors, and each has its own
+results.
 
 In: a ``Contraction`` with a team, the context of its kernel. Out: code. Not done here: the sum
 (``team_sum``), contractions of one unit (``contraction``).

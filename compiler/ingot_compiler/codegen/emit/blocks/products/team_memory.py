@@ -1,4 +1,4 @@
-"""What a team of units shares while it sums: some steps of depth of A and B.
+"""The memory that a team of units shares while it sums: some steps of depth of A and B.
 
 In: a unit of a contraction, its place in the team. Out: ``TeamMemory``; code that fills it, code
 that reads a step. Not done here: the loops around it (``team_sum``), results

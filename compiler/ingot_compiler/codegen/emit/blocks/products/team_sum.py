@@ -1,4 +1,4 @@
-"""The sum of a contraction whose units bring what they multiply together.
+"""The sum of a contraction whose units load its factors together.
 
 In: the memory that the team shares. Out: the accumulators of this unit, row by row. Not done here:
 what lies in the memory (``team_memory``), one unit alone (``multiply``).

@@ -1,4 +1,4 @@
-"""What a unit and the next block need from far is fetched while its products are computed.
+"""Prefetches what a unit and the next block need from distant caches, while products are computed.
 
 In: a unit, a frequency. Out: prefetches. Not done here: weights (``multiply_step``).
 

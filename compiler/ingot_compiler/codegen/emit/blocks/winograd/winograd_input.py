@@ -1,4 +1,4 @@
-"""A block of tiles of an image into frequencies.
+"""Transforms a block of tiles of an image into frequencies.
 
 In: a unit. Out: ``[frequency][tile][block of taps][channel]`` in scratch. Not done here: the
 transform of one axis (``winograd_transforms``).

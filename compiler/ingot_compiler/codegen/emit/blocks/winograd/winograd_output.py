@@ -1,4 +1,4 @@
-"""The products of a block's frequencies into results.
+"""Transforms the products of a block's frequencies into results.
 
 In: a unit whose products are there. Out: IR that runs the epilogue for each result. Not done here:
 the transform of one axis (``winograd_transforms``), the epilogue (``epilogue``).

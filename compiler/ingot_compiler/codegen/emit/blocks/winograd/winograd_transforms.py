@@ -23,7 +23,7 @@ Term = tuple[Fraction, LlvmValue]
 
 
 def to_frequencies(w: Writer, pixels: Sequence[LlvmValue]) -> Operands:
-    """Of 1 or 4 to 6 pixels of an axis: as many frequencies."""
+    """Transform 1 or 4 to 6 pixels of an axis into as many frequencies."""
     if len(pixels) == 1:
         return tuple(pixels)
     points = points_of_frequencies(len(pixels))
@@ -39,7 +39,7 @@ def to_frequencies(w: Writer, pixels: Sequence[LlvmValue]) -> Operands:
 
 
 def to_results(w: Writer, products: Sequence[LlvmValue]) -> Operands:
-    """Of 1 or 4 to 6 frequencies of an axis: 1 or 2 to 4 results."""
+    """Transform 1 or 4 to 6 frequencies of an axis into 1 or 2 to 4 results."""
     if len(products) == 1:
         return tuple(products)
     points = points_of_frequencies(len(products))
