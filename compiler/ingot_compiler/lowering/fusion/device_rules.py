@@ -1,4 +1,4 @@
-"""What fusion is told of one device, the record that its back end fills in, and of an op with loops
+"""What fusion knows of one device, the record that its back end fills in, and of an op with loops
 of its own there.
 
 In: nothing. Out: ``DeviceRules``, ``Anchor``. Not done here: any back end's rules, which ops there
