@@ -92,14 +92,14 @@ def trial(path: str, threads: int, at: int) -> tuple[str, int]:
     return "done", interrupter.count
 
 
-def as_asked(asked: int) -> int:
+def as_requested(requested: int) -> int:
     """All threads that were asked for, so that there are workers on any machine."""
-    return asked
+    return requested
 
 
 def main(path: str, threads: int, points: int, seed: int) -> None:
     """Try `points` bytecodes, all kinds of places alike; print what each trial left."""
-    load_module.usable_threads = as_asked  # type: ignore[attr-defined]
+    load_module.usable_threads = as_requested  # type: ignore[attr-defined]
     sys.unraisablehook = lambda _: None  # an exception in a finalizer has nowhere else to go
     for _ in range(3):
         use(path, threads)
