@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
-from tests.unit.runtime.test_runtime_callers import Gate, forked, contexts_of, no_thread_is_left
+from tests.unit.runtime.test_runtime_callers import Gate, contexts_of, forked, no_thread_is_left
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
