@@ -5,7 +5,7 @@ each step (``loader``, one file per step).
 """
 
 from .errors import BundleError, InputError, no_memory
-from .executor.execution_context import ExecutionContext
+from .executor.context import ExecutionContext
 from .executor.loaded import Loaded
 from .executor.session import Session
 from .format import header as head

@@ -22,7 +22,7 @@ from tests.hostile import trials
 from tests.hostile.fences import POISONS, Array, Fenced, filled
 
 import ingot_runtime
-from ingot_runtime.executor import arrays, call_memory, execution_context, frame, grow, session
+from ingot_runtime.executor import arrays, call_memory, context, frame, grow, session
 from ingot_runtime.loader import area, block, image, pool, system, weights
 
 SECONDS = 300.0
@@ -89,7 +89,7 @@ def fenced_array(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
 
 def fence_everything() -> None:
     """Let the loader get all its memory here."""
-    call_memory.Block = execution_context.Block = frame.Block = block.Block = FencedBlock  # type: ignore[misc,attr-defined]
+    call_memory.Block = context.Block = frame.Block = block.Block = FencedBlock  # type: ignore[misc,attr-defined]
     arrays.Block = grow.Block = FencedBlock  # type: ignore[attr-defined]
     weights.Block = pool.Block = ZeroBlock  # type: ignore[attr-defined]
     weights.Area = image.Area = FencedArea  # type: ignore[attr-defined]

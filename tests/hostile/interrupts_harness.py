@@ -93,7 +93,7 @@ def trial(path: str, threads: int, at: int) -> tuple[str, int]:
 
 
 def as_requested(requested: int) -> int:
-    """All threads that were requested, so that there are workers on any machine."""
+    """All threads that were asked for, so that there are workers on any machine."""
     return requested
 
 

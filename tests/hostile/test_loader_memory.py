@@ -84,7 +84,7 @@ def test_the_interpreters_own_error_is_named(
     }
     with monkeypatch.context() as patch:
         patch.setattr("ingot_runtime.load_bundle.read_plan", fail)
-        patch.setattr("ingot_runtime.executor.execution_context.CallFrame", fail)
+        patch.setattr("ingot_runtime.executor.context.CallFrame", fail)
         with pytest.raises(ingot_runtime.ResourceError, match="not enough memory"):
             calls[what]()
     assert session.run(feed)["y"].shape == (3, WIDTH)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class CallMemory:
-    """Makes the memory of calls, of which none has more than ``max_bytes``: an equal part for each
-    of `n_sessions`."""
+    """The memory of calls: at most ``max_bytes``, an equal part for each of `n_sessions`."""
 
     __slots__ = ("_attached", "_limit", "_loaded", "max_bytes")
 

@@ -1,7 +1,7 @@
 """One sequence of a model with states: each call continues what the calls before it have left.
 
 In: a context, arrays by name. Out: the other outputs, new arrays; the states stay. Not done here:
-the memory of the states (``state_memory``), calling `main` (``execution_context``).
+the memory of the states (``state_memory``), calling `main` (``context``).
 
 Each state's output begins where its input does, in memory with room for more: the model writes new
 rows behind the others, and copies nothing.
@@ -16,7 +16,7 @@ from ..format.checks import require
 from ..format.dtypes import DTYPE_SIZES_BYTES
 from .arrays import aligned_empty, by_name, checked_tensor, unexpected_input
 from .caller_queue import closed
-from .execution_context import ExecutionContext, run_on_free
+from .context import ExecutionContext, run_on_free
 from .numpy_dtypes import bits_of, dtype_of
 from .state_memory import StateMemory
 

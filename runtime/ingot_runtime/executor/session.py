@@ -2,7 +2,7 @@
 
 In: contexts on one loaded bundle. Out: ``Session``. Not done here: checking the bundle
 (``loader``), checking arrays (``arrays``), zero copy (``bound``), calling `main`
-(``execution_context``), the order of those who wait (``caller_queue``).
+(``context``), the order of those who wait (``caller_queue``).
 """
 
 import os
@@ -13,7 +13,7 @@ from ..format.dtypes import DTYPE_NAMES, ML_DTYPES, NUMPY_NAMES
 from ..format.plan import TensorPlan
 from ..loader.watch import checked_timeout
 from .caller_queue import closed
-from .execution_context import ExecutionContext, new_waiter, run_on_free, serve
+from .context import ExecutionContext, new_waiter, run_on_free, serve
 from .loaded import Loaded
 
 TYPE_CHECKING = False

@@ -192,7 +192,7 @@ class StateMemory:
         self.lengths = [min(rows, length) for rows in self.lengths]
 
     def copy(self) -> "StateMemory":
-        """Return a copy of the rows in memory of its own, with the same capacity."""
+        """Return a copy in memory of its own, with the same capacity."""
         other = StateMemory(self._plan, self._max_length)
         if self._block is not None:
             other._move(self._shapes, self.capacity)

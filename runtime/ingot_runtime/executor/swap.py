@@ -11,14 +11,14 @@ from ..loader.open_bundle import open_base, open_bundle
 from ..loader.pool import ThreadPool
 from ..loader.watch import Watch
 from ..loader.weights import verified_weights
-from .execution_context import run_on_free
+from .context import run_on_free
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..format.source import Bundle
-    from .execution_context import ExecutionContext
+    from .context import ExecutionContext
     from .loaded import Origin
 
 _MAY_DIFFER = (

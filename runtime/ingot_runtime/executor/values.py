@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .bound import Bound
-    from .execution_context import ExecutionContext
+    from .context import ExecutionContext
 
     Array = np.ndarray
     Values = Mapping[str, Any]

@@ -69,7 +69,7 @@ def decode_record(data: bytes, kind: int) -> "dict[str, Any]":
 
 
 def read_record(source: Source, kind: int) -> "dict[str, Any]":
-    """Return the values of a section of an open bundle; ``kind`` is ``LOCK`` or ``DEBUG``.
+    """Return the values of a section of an open bundle, as ``decode_record`` does.
 
     Raises:
         BundleError: the section is missing or damaged, or breaks a rule.
@@ -96,8 +96,7 @@ def kernel_names(source: Source, target: str, count: int) -> list[str]:
 
 
 def library_kernel_names(source: Source, library: int, count: int) -> list[str]:
-    """Return the symbols of a library's kernels in the image's order; numbers where the section has
-    no names."""
+    """Return the symbols of a library's kernels, as ``kernel_names`` does."""
     libraries: list[list[str]] = read_record(source, DEBUG)["libraries"]
     return _named(libraries[library] if library < len(libraries) else [], count)
 

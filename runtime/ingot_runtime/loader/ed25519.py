@@ -54,7 +54,7 @@ def _verify_by_library(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def verify_here(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Verify a signature without a library: R = S * B - h * A, compared as bytes."""
+    """Verify without a library: R = S * B - h * A, compared as bytes."""
     from hashlib import sha512
 
     point, number = _decoded(key), int.from_bytes(signature[32:], "little")

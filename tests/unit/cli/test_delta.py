@@ -256,7 +256,7 @@ def test_a_delta_is_believed_before_it_is_made(
     for path, key in ((unsigned, alice), (delta, bob)):
         line[2] = str(path)
         assert device([*line, str(key.public)]) == 4
-        assert "not signed" in capsys.readouterr().err
+        assert "no required key has signed" in capsys.readouterr().err
         assert not [*out.parent.iterdir()]
     assert device([*line, str(alice.public)]) == 0
     assert out.read_bytes() == signed.read_bytes()

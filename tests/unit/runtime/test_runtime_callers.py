@@ -18,7 +18,7 @@ from tests.hostile.two_devices import two_device_contents
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_runtime.executor.execution_context import ExecutionContext, new_waiter
+from ingot_runtime.executor.context import ExecutionContext, new_waiter
 from ingot_runtime.executor.session import Session
 
 HANG_SECONDS = 300

@@ -360,18 +360,18 @@ end()
 def test_a_session_that_is_made_at_the_end_is_told(loop: Path) -> None:
     """One of a daemon thread, while `atexit` calls what was registered before."""
     text = """
-from ingot_runtime.executor import execution_context
+from ingot_runtime.executor import context as module
 from ingot_runtime.loader import ending
 atexit._clear()
 atexit.register(time.sleep, 0.5)
 atexit.register(ending._end)
-register = execution_context.register_ending
+register = module.register_ending
 def late(*arguments):
     while not ending._last_threads:
         time.sleep(0.001)
     time.sleep(0.1)
     register(*arguments)
-execution_context.register_ending = late
+module.register_ending = late
 call = lambda: ingot_runtime.load(sys.argv[1]).run(going)
 end()
 """

@@ -28,7 +28,7 @@ from ingot_runtime.errors import (
     TimedOutError,
 )
 from ingot_runtime.executor import swap
-from ingot_runtime.executor.execution_context import ExecutionContext
+from ingot_runtime.executor.context import ExecutionContext
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format.limits import MIB
 
