@@ -115,6 +115,49 @@ def test_a_layer_keeps_its_method_unless_another_is_clearly_faster(
         assert layer.method == method
 
 
+PRODUCTS = make_model(
+    [
+        node("MatMul", "x w", "a", name="first"),
+        node("Gemm", "a v", "y", name="second"),
+        node("MatMul", "y u", "z", name="small"),
+    ],
+    [tensor("x", [64, 768])],
+    [tensor("z", None)],
+    {"w": normal(0, 768, 768), "v": normal(1, 768, 768), "u": normal(2, 768, 8)},
+)
+
+
+@pytest.mark.parametrize(
+    ("methods", "expected"),
+    [
+        ([("first", "matmul"), ("second", "matmul_strassen")], ("matmul", "matmul_strassen")),
+        ([("*", "matmul")], ("matmul", "matmul")),
+        ([("first", "matmul"), ("*", "matmul_strassen")], ("matmul", "matmul_strassen")),
+    ],
+)
+def test_products_of_matrices_have_methods(
+    tmp_path: Path, methods: Sequence[tuple[str, str]], expected: tuple[str, str]
+) -> None:
+    """A file names them as it does those of convolutions; what is for all layers is for those that
+    can run by it."""
+    (tmp_path / "m.tune").write_text(file_text(methods, "x86-64-v4"), encoding="utf-8")
+    ingot.compile(PRODUCTS, targets="x86-64-v4", tuning=tmp_path / "m.tune").save(tmp_path / "b")
+    (launches,) = describe_bundle(tmp_path / "b")["debug"]["launches"].values()
+    found = {name: launch["kind"] for launch in launches for name, _ in launch["nodes"]}
+    assert (found["first"], found["second"], found["small"]) == (*expected, "matmul")
+
+
+@pytest.mark.parametrize(("layer", "method"), [("small", "matmul_strassen"), ("first", "conv")])
+def test_a_product_that_has_no_such_method(tmp_path: Path, layer: str, method: str) -> None:
+    """It names the layer, and says which it has."""
+    text = file_text([(layer, method)], "x86-64-v4")
+    (tmp_path / "m.tune").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=f"method '{method}' is not for this layer") as refused:
+        ingot.compile(PRODUCTS, targets="x86-64-v4", tuning=tmp_path / "m.tune")
+    assert layer in str(refused.value)
+    assert "expected one of matmul" in str(refused.value)
+
+
 def test_records_have_it() -> None:
     """A bundle can be made again from its lock; without a file nothing is said."""
     tuning = TuningOption(TARGET, (("first", "conv"),))

@@ -20,7 +20,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 _GAIN_MIN = 1.03
 """Below it another method than the one that is chosen without measuring is not worth a line that
 differs: another day may turn it round."""
-_CONVOLUTION = "Conv"
+_PRODUCTS = ("Conv", "Gemm", "MatMul")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ def tune_methods(
 
 
 def _layers(path: str, seconds: Mapping[int, float]) -> dict[str, TimedLaunch]:
-    """The launches of convolutions that have a method, by the name of their node."""
+    """The launches of products that have a method, by the name of their node."""
     (launches,) = describe_bundle(path)["debug"]["launches"].values()
     return {
         name: TimedLaunch(launch["kind"], seconds[ordinal])
         for ordinal, launch in enumerate(launches)
         if launch["kind"] in METHODS and ordinal in seconds
         for name, op in launch["nodes"]
-        if op == _CONVOLUTION and name
+        if op in _PRODUCTS and name
     }
 
 

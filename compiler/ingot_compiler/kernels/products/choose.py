@@ -25,9 +25,13 @@ from ingot_compiler.kernels.products.matmul import (
     MATMUL_STRASSEN,
 )
 from ingot_compiler.kernels.products.matmul_blocks import MATMUL_BLOCKS
-from ingot_compiler.kernels.products.tuned import DIRECT, STRASSEN
+from ingot_compiler.kernels.products.tuned import (
+    MATRIX_STRASSEN,
+    METHODS_OF,
+    STRASSEN,
+    no_method_error,
+)
 from ingot_compiler.kernels.products.winograd import BY_WINOGRAD
-from ingot_compiler.kernels.products.winograd_cost import no_method_error
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
 
@@ -74,7 +78,8 @@ def choose_product(facts: ProductFacts, wishes: Wishes, target: KernelTarget) ->
             return None
         method = algorithm.offer(facts, wishes, target)
         if method is not None:
-            if wishes.of_layer == STRASSEN != method.kind:
-                raise no_method_error(facts.node, STRASSEN, [DIRECT])
+            wanted = wishes.of_layer
+            if wanted in (STRASSEN, MATRIX_STRASSEN) and wanted != method.kind:
+                raise no_method_error(facts.node, wanted, METHODS_OF[facts.node.op][:1])
             return method
     raise AssertionError(facts.node.op)

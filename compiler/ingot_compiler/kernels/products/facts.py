@@ -13,6 +13,7 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.kernels.packing import packing
 from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
 from ingot_compiler.kernels.products.dense_values import is_dense
+from ingot_compiler.kernels.products.tuned import METHODS_OF, no_method_error
 from ingot_compiler.kernels.tiles import sum_dtype
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
@@ -48,10 +49,21 @@ def with_image(facts: ProductFacts, fuser: Fuser, image: Leaf) -> ProductFacts:
 
 
 def wishes_of(fuser: Fuser, node: Node) -> Wishes:
-    """What the user wants of it; methods are measured, and asked for, for convolutions alone."""
-    of_layer, of_all = fuser.methods.of(node), fuser.methods.of_all
-    named = (of_layer, of_all) if node.op == "conv" else ()
-    return Wishes(fuser.precision, fuser.optimize, *named)
+    """What the user wants of it; a method that is wanted for all layers concerns those of its op.
+
+    Raises:
+        UserError: a method that is for another op.
+    """
+    known, of_all = METHODS_OF.get(node.op, ()), fuser.methods.of_all
+    of_layer = fuser.methods.of(node)
+    if of_layer is not None and known and of_layer not in known:
+        raise no_method_error(node, of_layer, known)
+    return Wishes(
+        fuser.precision,
+        fuser.optimize,
+        of_layer if known else None,
+        of_all if of_all in known else None,
+    )
 
 
 def target_of(fuser: Fuser, node: Node) -> KernelTarget:

@@ -31,7 +31,7 @@ from ingot_compiler.kernels.products.algorithm import (
 )
 from ingot_compiler.kernels.products.convolution import ConvShape
 from ingot_compiler.kernels.products.taps_inside import skips_taps
-from ingot_compiler.kernels.products.tuned import DIRECT
+from ingot_compiler.kernels.products.tuned import DIRECT, MATRIX_DIRECT, MATRIX_STRASSEN
 from ingot_compiler.kernels.products.tuned import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.kernels.strassen_scratch import scratch_of
 from ingot_compiler.kernels.tiles import cycles_of_step, panel_columns
@@ -41,7 +41,7 @@ from ingot_compiler.lowering.loops.loop_parts import StrassenTile
 from ingot_compiler.lowering.loops.strassen import StrassenShape
 from ingot_runtime.lazy_dataclass import dataclass
 
-STRASSEN = "matmul_strassen"
+STRASSEN = MATRIX_STRASSEN
 """The kind of its kernels."""
 _BLOCK_MIN, _BLOCK_MAX = 32, 128  # of the depth: shorter chains are added too often
 _DEPTH_MIN, _DEPTH_MIN_OF_DENSE, _DEPTH_LONG = 576, 384, 768
@@ -83,10 +83,13 @@ def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> M
     """Offer Strassen's algorithm for a product by a matrix of weights."""
     if not _is_plain(facts, wishes) or facts.weights.rank != 2:
         return None
+    if MATRIX_DIRECT in (wishes.of_layer, wishes.of_all):
+        return None
     rows, (depth, columns) = dim_product(facts.x.shape[:-1]), facts.weights.shape
     allows_more = wishes.precision in LOOSE
     sizes = StrassenFacts(rows, depth, columns, facts.is_dense, allows_more)
-    shape = strassen_shape(sizes, target)
+    is_asked_for = STRASSEN in (wishes.of_layer, wishes.of_all)
+    shape = strassen_shape(sizes, target, is_asked_for=is_asked_for)
     if shape is None:
         return None
     return Method(STRASSEN, PANELS, has_addends=widens_bytes(facts, target), strassen=shape)

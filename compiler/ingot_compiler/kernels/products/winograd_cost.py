@@ -15,15 +15,13 @@ import math
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
-from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.precision import BF16, LOOSE
 from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
 from ingot_compiler.kernels.products.parts import speed_of_parts
-from ingot_compiler.kernels.products.tuned import DIRECT
+from ingot_compiler.kernels.products.tuned import DIRECT, no_method_error
 from ingot_compiler.kernels.tiles import panel_columns
 from ingot_compiler.kernels.winograd_tiles import (
     TAPS,
@@ -116,14 +114,6 @@ def shape_of_method(
     if method not in names:
         raise no_method_error(node, method, names)
     return None if method == DIRECT else allowed[names.index(method) - 1]
-
-
-def no_method_error(node: Node, method: str, names: Sequence[str]) -> UserError:
-    """Somebody names a ``method`` that the layer cannot run by; ``names``: those that it can."""
-    why = f"expected one of {', '.join(names)} for its shape, inputs and precision"
-    do = "write the tuning file anew: `ingot tune MODEL`"
-    where = nodes_text(node.source)
-    return UserError(f"method {method!r} is not for this layer", where, why, do)
 
 
 def method_names(allowed: Sequence[WinogradShape]) -> list[str]:
