@@ -184,7 +184,7 @@ static bool refuse_signers(const struct inquiry *inquiry, const char *name) {
   static const char *const means[] = {
       [WRONG] = "is wrong: it was made of other bytes, or was changed", [OF_ANOTHER] = "is of another bundle", [ENDED] = "has expired"};
   const struct policy *policy = &inquiry->policy;
-  const char *what = inquiry->signers ? "no required key has signed the bundle" : "the bundle is not signed";
+  const char *what = inquiry->signers ? "the bundle is not signed by a required key" : "the bundle is not signed";
   char why[TEXT_BYTES] = "expected ";
   if (policy->required > 1) append(why, "%lld of ", NUMBER(policy->required));
   for (u32 index = 0; index < policy->count; index++) append(why, "%s%s", index ? " or " : "", policy->keys[index].name);

@@ -14,9 +14,9 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.targets.target import Target
 
 Level = Literal[0, 2]
-"""Of LLVM's code generator. For loops, 0 costs 1.9-3x in run time and 3 gains nothing measurable;
-for code that runs straight on and calls kernels, 0 is as fast and compiles in a tenth of the
-time."""
+"""The level of LLVM's code generator. For loops, 0 costs 1.9-3x in run time and 3 gains nothing
+measurable; for code that runs straight on and calls kernels, 0 is as fast and compiles in a tenth
+of the time."""
 
 
 class CodeTarget(Protocol):

@@ -9,7 +9,7 @@ F32, FAST, STRICT, BF16X3, BF16 = PRECISIONS = ("f32", "fast", "strict", "bf16x3
 """At most the error of a chain of multiply-adds; at most 2.5 times that; each product and each sum
 rounded, in one order on every processor; factors rounded to two bf16; to one bf16."""
 LOOSE = (FAST, BF16X3, BF16)
-"""Those that let errors be larger than a chain's."""
+"""The precisions that let errors be larger than a chain's."""
 
 
 SPEED, SIZE = OPTIMIZE_FOR = ("speed", "size")

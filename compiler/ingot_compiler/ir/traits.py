@@ -25,12 +25,13 @@ class Trait(Flag):
     """The reference gives the same bits on every machine: integers, or IEEE 754 operations that
     round once."""
     EXACT_ON_INTEGERS = auto()
-    """As ``EXACT``, of integers and booleans alone (the order of a float sum is numpy's)."""
+    """The reference is ``EXACT`` for integers and booleans alone (the order of a float sum is
+    numpy's)."""
     CLOSED = auto()
-    """Of floats of the result's type it gives floats of that type without rounding, or rounds to
-    it itself. So does every op that has ``MOVEMENT`` or ``INDEXED``."""
+    """From floats of the result's type the op gives floats of that type without rounding, or rounds
+    to it itself. So does every op that has ``MOVEMENT`` or ``INDEXED``."""
     DIVIDES = auto()
-    """Of integers, what a divisor of 0 gives is nobody's promise."""
+    """The op divides: for integers, the result of a divisor of 0 is not defined."""
     STEP = auto()
     """The result jumps where an operand that is a float changes a little: rounding decides between
     two answers."""
@@ -41,8 +42,8 @@ class Trait(Flag):
     """Operands may be of a low-bit type: the op moves elements, or reads their bits. Every op that
     has ``MOVEMENT`` or ``INDEXED`` may, too."""
     INDEXED = auto()
-    """As ``MOVEMENT``, where the integers of operand 1 decide which (of an op with a ``reduction``:
-    if it is "none")."""
+    """The op is a ``MOVEMENT`` in which the integers of operand 1 decide which (of an op with a
+    ``reduction``: if it is "none")."""
     DENSE = auto()
     """Few elements of the result are zero in practice, none on purpose: products, normalisations,
     smooth activations."""

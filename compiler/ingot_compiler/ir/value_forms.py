@@ -19,7 +19,7 @@ _PARTS = {"s": ("", ".bytes"), "t": ("",)}
 _BEHIND = {"d": ".shape", "q": ".shapes", "o": ".given"}
 
 Forms = tuple[tuple[str, ...], tuple[str, ...]]
-"""Those of inputs and of outputs."""
+"""The forms of inputs and of outputs."""
 
 
 def count_of(form: str) -> int:

@@ -41,7 +41,7 @@ _PITCH_SPARE = 16  # elements between frequencies: else all of them share few se
 
 
 TAPS = 3
-"""Of a block along an axis."""
+"""The taps of a block along an axis."""
 
 
 @dataclass(frozen=True, slots=True)

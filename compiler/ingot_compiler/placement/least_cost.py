@@ -33,7 +33,7 @@ _GONE = -1
 """The size of what is no longer there."""
 
 Table = npt.NDArray[Any]
-"""Of ``int64``, or of Python's integers where sums need more bits: see ``forbidden``."""
+"""A table of ``int64``, or of Python's integers where sums need more bits: see ``forbidden``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ PlaceReasonKind = Literal[
 ]
 REASON_KINDS: tuple[PlaceReasonKind, ...] = get_args(PlaceReasonKind)
 NO_VALUE = -1
-"""Of ``copied_for`` and ``made_for``: the caller of the graph reads it."""
+"""The reader of ``copied_for`` and ``made_for``: the caller of the graph reads it."""
 CANNOT_RUN = -1
 
 

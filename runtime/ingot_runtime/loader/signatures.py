@@ -112,7 +112,7 @@ def _verdict(signed: Signed, digest: str, now_seconds: float) -> str:
 def _refusal(
     where: str, policy: Policy, signatures: "list[Signed]", verdicts: "dict[str, str]"
 ) -> BundleError:
-    what = "no required key has signed the bundle"
+    what = "the bundle is not signed by a required key"
     reasons = [_MEANS[verdict].format(name) for name, verdict in verdicts.items() if verdict]
     if not signatures:
         what = "the bundle is not signed"

@@ -253,13 +253,10 @@ def test_a_delta_is_believed_before_it_is_made(
     sign(signed, alice, *(["--detached"] if where == "beside" else []))
     write_delta(str(old), str(signed), str(delta))
     line = ["apply", str(old), "", "-o", str(out), "--require-key"]
-    for path, key, what in (
-        (unsigned, alice, "is not signed"),
-        (delta, bob, "no required key has signed"),
-    ):
+    for path, key in ((unsigned, alice), (delta, bob)):
         line[2] = str(path)
         assert device([*line, str(key.public)]) == 4
-        assert what in capsys.readouterr().err
+        assert "is not signed" in capsys.readouterr().err
         assert not [*out.parent.iterdir()]
     assert device([*line, str(alice.public)]) == 0
     assert out.read_bytes() == signed.read_bytes()

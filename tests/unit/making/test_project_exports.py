@@ -278,7 +278,7 @@ def test_a_release_is_proved_and_signed(folder: Path, capsys: pytest.CaptureFixt
     assert "built" not in capsys.readouterr().out
     Owner(folder, "bob", 3)
     build(folder)
-    with pytest.raises(ingot_runtime.BundleError, match="no required key has signed"):
+    with pytest.raises(ingot_runtime.BundleError, match="not signed by a required key"):
         ingot_runtime.load(shipped, keys=[bob.raw.hex()])
     assert shipped.read_bytes() != single.read_bytes()
 

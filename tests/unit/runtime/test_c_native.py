@@ -142,7 +142,7 @@ def test_program_asks_for_a_signature(program: Path, tmp_path: Path) -> None:
     run([*asked, alice.public])
     run([*asked, alice.raw.hex()])
     run([*asked, bob.public, "--require-key", alice.public])
-    assert "no required key has signed the bundle" in run([*asked, bob.public], 4).stderr
+    assert "the bundle is not signed by a required key" in run([*asked, bob.public], 4).stderr
     assert "not a public key" in run([*asked, alice.secret], 1).stderr
     sign(bundle, bob, "--detached")
     (tmp_path / "m.ingot.sig").rename(tmp_path / "m.sig")

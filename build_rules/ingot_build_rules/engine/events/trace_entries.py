@@ -18,7 +18,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 Entry = dict[str, Any]
 VERSION = 1
-"""Of what is in ``otherData`` and in ``args``; the rest is Chrome's."""
+"""The version of ``otherData`` and of ``args``; the rest is Chrome's format."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from ingot_build_rules.making.project.toml_text import Tree
 from ingot_compiler.backends.target_forms import target_text
 
 RELATIVE_TOLERANCE = 1e-4
-"""Of the largest magnitude: what the self-check allows one f32 kernel."""
+"""The share of the largest magnitude: what the self-check allows one f32 kernel."""
 
 
 def read_tree(tree: Tree, findings: Findings) -> ProjectModel:

@@ -62,7 +62,7 @@ BUNDLE_RULES: tuple[AnyRule, ...] = (
     LINK,
     BUNDLE,
 )
-"""Those whose code decides the bytes of a bundle."""
+"""The rules whose code decides the bytes of a bundle."""
 RULES: tuple[AnyRule, ...] = (
     *BUNDLE_RULES,
     C_SOURCE,

@@ -32,8 +32,8 @@ ERRORS: dict[DType, float] = {"f64": 1e-12, "f32": 1e-5, "f16": 2e-3, "bf16": 1.
 _PRODUCTS = ("matmul", "conv")
 _EXACT = Trait.EXACT | Trait.MOVEMENT | Trait.INDEXED | Trait.SOURCE | Trait.CODES
 DIRECTIONS = (1.0, -1.0)
-"""Of two runs: what is near to a step from below takes it in one of them, from above in the
-other."""
+"""The directions of two runs: what is near to a step from below takes it in one of them, from above
+in the other."""
 
 
 def exact_values(graph: Graph, *, joined: bool = False) -> frozenset[int]:

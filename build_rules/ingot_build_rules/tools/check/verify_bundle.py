@@ -32,7 +32,7 @@ from ingot_runtime.loader.signatures import require_signed
 
 _DIGEST_BYTES = 32
 _PAGE_BYTES = 4096
-"""Of targets that this version does not know: every page is a multiple of it."""
+"""The page size for targets that this version does not know: every page is a multiple of it."""
 
 
 @dataclass(frozen=True, slots=True)

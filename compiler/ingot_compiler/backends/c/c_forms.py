@@ -14,7 +14,7 @@ from ingot_compiler.targets.target import Target, parse_target
 from ingot_runtime.lazy_dataclass import dataclass
 
 _SAID_IN_C = ("avx2", "fma")
-"""Of the features of a processor, those that C can say: as many lanes, and a multiply-add."""
+"""The features of a processor that C can say: as many lanes, and a multiply-add."""
 
 
 @dataclass(frozen=True, slots=True)

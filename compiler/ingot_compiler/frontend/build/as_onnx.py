@@ -15,7 +15,7 @@ from ingot_compiler.frontend.model.imported import ImportedAttribute
 from ingot_compiler.frontend.model.onnx_node import RegionBody
 
 OPSET = 23
-"""Of the nodes made, unless one is in an older form."""
+"""The opset of the nodes that are made, unless one is in an older form."""
 
 
 def results_of(

@@ -34,7 +34,7 @@ _DO_EMPTY = (
 )
 Shapes = Sequence[Mapping[str, GivenShape]]
 Dims = tuple[int | str, ...]
-"""Of an input: sizes, and the user's names of open dimensions."""
+"""The dimensions of an input: sizes, and the user's names of open dimensions."""
 
 
 def input_profiles(inputs: Mapping[str, Dims], shapes: Shapes) -> tuple[Profile, ...]:

@@ -16,4 +16,4 @@ KINDS: dict[str, Kind] = {
     **{kind.name: kind for kind in (ATTENTION, RECURRENT)},
 }
 ROUNDED_KINDS = frozenset((BF16_OF_CONV, BF16_OF_MATRIX))
-"""Those that multiply factors of bf16, whatever they store."""
+"""The kinds that multiply factors of bf16, whatever they store."""

@@ -169,7 +169,7 @@ CONV_STRASSEN = Algorithm(
 )
 """Seven products of halves for eight."""
 CONV_BF16 = Algorithm((_kind(BF16_OF_CONV, one_kernel(lower_conv)),), rounded_convolution)
-"""The same loops over factors in bf16: the name tells it."""
+"""The direct loops over factors in bf16: the name tells it."""
 CONV_PARTS = Algorithm(
     tuple(_kind(name, lower_conv_parts) for name in PARTS_OF_CONV.values()),
     parts_of_convolution,

@@ -151,7 +151,7 @@ MATMUL = Algorithm((_kind("matmul", lower_matmul),), _direct)
 MATMUL_STRASSEN = Algorithm((_kind(STRASSEN, lower_matmul_strassen),), offer_matrix)
 """Seven products of halves for eight."""
 MATMUL_BF16 = Algorithm((_kind(BF16_OF_MATRIX, lower_matmul),), rounded_matrix)
-"""The same loops over factors in bf16: the name tells it."""
+"""The direct loops over factors in bf16: the name tells it."""
 MATMUL_PARTS = Algorithm(
     tuple(_kind(name, lower_matmul_parts) for name in PARTS_OF_MATRIX.values()), parts_of_matrix
 )

@@ -112,7 +112,7 @@ COMPARISONS: Mapping[str, Arithmetic] = {
     "logical_not": _by(np.logical_not),
     "logical_or": _by(np.logical_or),
 }
-"""Of operands whose arrays hold their numbers; the results are bool."""
+"""Functions of operands whose arrays hold their numbers; the results are bool."""
 
 
 def cast(array: Array, source: DType, target: DType) -> Array:

@@ -21,9 +21,9 @@ class ResultLayout(Enum):
     """The order of axes in which a kind of kernel stores its result best."""
 
     LIKE_OPERAND = auto()
-    """As the first operand of the result's shape lies; row-major without one."""
+    """The order of the first operand of the result's shape; row-major without one."""
     LIKE_FIRST_OPERAND = auto()
-    """As the first operand lies, whatever its sizes are."""
+    """The order of the first operand, whatever its sizes are."""
     ROW_MAJOR = auto()
     CHANNELS_LAST = auto()
     """[N, spatial.., C]: the kernel's lanes are channels. A result of less than three axes lies

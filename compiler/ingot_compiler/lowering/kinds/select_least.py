@@ -33,7 +33,7 @@ from ingot_compiler.lowering.loops.program import (
 from ingot_runtime.lazy_dataclass import dataclass
 
 LISTED_MAX = 6
-"""Of results, with each of which a key that is inserted is compared."""
+"""The most results: a key that is inserted is compared with each of them."""
 _BLOCK = 32
 
 

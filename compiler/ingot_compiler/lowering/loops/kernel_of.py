@@ -21,7 +21,7 @@ from ingot_compiler.lowering.loops.program import LoopProgram
 from ingot_compiler.lowering.loops.substitute_indices import rewrite_indices, substitute_indices
 
 SCALAR_COUNT_MAX = 8
-"""As many are passed as they are: registers for them cost nothing."""
+"""The most scalars that are passed unchanged: registers for them cost nothing."""
 
 
 def kernel_of(program: LoopProgram) -> LoopProgram:

@@ -13,7 +13,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer, round_up
 
 Span = tuple[int, int, int]
-"""Of a buffer: (offset, end, end rounded up to its alignment), in bytes."""
+"""The span of a buffer: (offset, end, end rounded up to its alignment), in bytes."""
 
 Placed = Sequence[Span]
 """Conflicting buffers already in a pool."""

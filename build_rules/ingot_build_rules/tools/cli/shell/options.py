@@ -155,4 +155,5 @@ CACHES = (
         "cache-max",
     ),
 )
-"""The same, caches below it, whether anything is left in it, and how large it may be."""
+"""The options of a cache that a build has: those of every cache, caches below it, whether anything
+is left in it, and how large it may be."""

@@ -21,7 +21,7 @@ from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_runtime.lazy_dataclass import dataclass
 
 SUMMANDS_MAX = 64
-"""Of one kernel."""
+"""The most summands of one kernel."""
 
 
 @dataclass(frozen=True, slots=True)

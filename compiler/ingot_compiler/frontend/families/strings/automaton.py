@@ -39,7 +39,7 @@ _CATEGORIES = {
     "CATEGORY_SPACE": ((9, 10), (12, 13), (32, 32)),
     "CATEGORY_WORD": ((48, 57), (65, 90), (95, 95), (97, 122)),
 }
-"""Of ASCII alone, as in RE2."""
+"""The ranges of categories, of ASCII alone, as in RE2."""
 _WORD = _CATEGORIES["CATEGORY_WORD"]
 _PLACES = {
     "AT_BEGINNING": "start", "AT_BEGINNING_STRING": "start", "AT_END": "end", "AT_END_STRING": "end",

@@ -15,7 +15,7 @@ from dataclasses import field
 from ingot_runtime.lazy_dataclass import dataclass
 
 Numbers = tuple[int, ...]
-"""Of the copies that a state is in, from the innermost repetition outwards."""
+"""The numbers of the copies that a state is in, from the innermost repetition outwards."""
 
 
 @dataclass(slots=True)

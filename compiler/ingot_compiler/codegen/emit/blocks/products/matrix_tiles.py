@@ -42,7 +42,7 @@ from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
 from ingot_runtime.lazy_dataclass import dataclass
 
 Offsets = tuple[LlvmValue, LlvmValue]
-"""Of A and of B, in elements."""
+"""The offsets of A and of B, in elements."""
 
 
 @dataclass(frozen=True, slots=True)
