@@ -76,8 +76,6 @@ SAME_NAMES = {
 }
 # A docstring is read alone, in an editor's pop-up: one that begins so needs what stands before it
 _LEANING = re.compile(r"((Return )?[Tt]he same|Likewise|Those|Of|As|So|And|Or|But)\b")
-# Folders that have such docstrings still
-_LEANING_FOLDERS = ("compiler/ingot_compiler/frontend/ops/", "compiler/ingot_compiler/ir/ops/")
 _MARKERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 _HEAD = ("In:", "Out:", "Not done here:")
 
@@ -137,7 +135,6 @@ def test_docstrings_are_read_alone() -> None:
     wrong = [
         f"{module.path}: {text.splitlines()[0]}"
         for module in modules()
-        if not module.path.startswith(_LEANING_FOLDERS)
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         for text in [node.value.value]

@@ -15,7 +15,7 @@ from ingot_compiler.frontend.build.control import DivergentNode
 from ingot_compiler.frontend.build.operand_sizes import require_other_sizes
 from ingot_compiler.frontend.build.sequences import add_value
 from ingot_compiler.frontend.build.values import Shaped
-from ingot_compiler.frontend.families.sequences.packed import flat
+from ingot_compiler.frontend.families.sequences.ragged import flat
 from ingot_compiler.frontend.families.tensors.selection import positions_of_true
 from ingot_compiler.ir.sizes.ranges import at_most
 

@@ -14,7 +14,7 @@ from ingot_compiler.frontend.build.values import (
     KnownSequence,
     Maybe,
     Nothing,
-    PackedSequence,
+    RaggedSequence,
     Shaped,
     Strings,
 )
@@ -29,7 +29,7 @@ def form_of(context: OpContext, value: int) -> str:
             return "s"
         case Shaped(data, _):
             return f"d{form_of(context, data)}"
-        case PackedSequence(data=data):
+        case RaggedSequence(data=data):
             return f"q{form_of(context, data)}"
         case Maybe(inner, _):
             return f"o{form_of(context, inner)}"
@@ -51,4 +51,4 @@ def value_of_form(context: OpContext, form: str, tensors: Iterator[int]) -> int:
         return add_value(context, Maybe(held, next(tensors)))
     shapes = next(tensors)
     rank = context.shape_of(shapes)[1]
-    return add_value(context, PackedSequence(held, shapes, rank if isinstance(rank, int) else None))
+    return add_value(context, RaggedSequence(held, shapes, rank if isinstance(rank, int) else None))

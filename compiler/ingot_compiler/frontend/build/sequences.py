@@ -1,7 +1,7 @@
 """Sequences and optionals while a model is translated.
 
 In: a context, value ids. Out: value ids of values and of the tensors that they are made of. Not
-done here: what a run decides (``packed``), the ops (``ops``).
+done here: what a run decides (``ragged``), the ops (``ops``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ingot_compiler.frontend.build.values import (
     KnownSequence,
     Maybe,
     Nothing,
-    PackedSequence,
+    RaggedSequence,
     Shaped,
     Strings,
     Value,
@@ -40,17 +40,17 @@ def make_sequence(context: OpContext, elements: Sequence[int]) -> int:
     return add_value(context, KnownSequence(tuple(elements)))
 
 
-def sequence_of(context: OpContext, value: int) -> KnownSequence | PackedSequence:
+def sequence_of(context: OpContext, value: int) -> KnownSequence | RaggedSequence:
     """A sequence."""
     found = value_of(context, value)
-    if not isinstance(found, (KnownSequence, PackedSequence)):
+    if not isinstance(found, (KnownSequence, RaggedSequence)):
         raise OpTypeError("a sequence", named(context, value))
     return found
 
 
 def is_sequence(context: OpContext, value: int) -> bool:
     """Whether a value is a sequence, perhaps an empty one."""
-    return isinstance(value_of(context, value), (KnownSequence, PackedSequence))
+    return isinstance(value_of(context, value), (KnownSequence, RaggedSequence))
 
 
 def parts_of(context: OpContext, value: int) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ def parts_of(context: OpContext, value: int) -> tuple[int, ...]:
             return (value,)
         case KnownSequence(items):
             return tuple(part for item in items for part in parts_of(context, item))
-        case PackedSequence(data=data, shapes=shapes):
+        case RaggedSequence(data=data, shapes=shapes):
             return (*parts_of(context, data), shapes)
         case Shaped(data, shape):
             return (*parts_of(context, data), shape)
@@ -75,7 +75,7 @@ def parts_of(context: OpContext, value: int) -> tuple[int, ...]:
 def named(context: OpContext, value: int) -> str:
     """What a value is, for messages."""
     names = {
-        KnownSequence: "a sequence", PackedSequence: "a sequence", Strings: "strings",
+        KnownSequence: "a sequence", RaggedSequence: "a sequence", Strings: "strings",
         Shaped: "a tensor whose number of dimensions only a run knows",
         Nothing: "an empty optional", Maybe: "an optional",
     }  # fmt: skip

@@ -16,12 +16,12 @@ from ingot_compiler.frontend.build.values import (
     KnownSequence,
     Maybe,
     Nothing,
-    PackedSequence,
+    RaggedSequence,
     Shaped,
     Strings,
     Value,
 )
-from ingot_compiler.frontend.families.sequences.packed import empty, flat, pack, shape_of
+from ingot_compiler.frontend.families.sequences.ragged import empty, flat, pack, shape_of
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.types import DType, TensorType
@@ -52,7 +52,7 @@ def kind_of(context: OpContext, value: int) -> ValueKind:
             return ValueKind("empty")
         case KnownSequence():
             return _of_packed(context, pack(context, found))
-        case PackedSequence():
+        case RaggedSequence():
             return _of_packed(context, found)
         case Shaped(data, _):
             return ValueKind("shaped", _dtype(context, data))
@@ -62,7 +62,7 @@ def kind_of(context: OpContext, value: int) -> ValueKind:
             return ValueKind("optional", of=kind_of(context, inner))
 
 
-def _of_packed(context: OpContext, packed: PackedSequence) -> ValueKind:
+def _of_packed(context: OpContext, packed: RaggedSequence) -> ValueKind:
     return ValueKind("sequence", _dtype(context, packed.data), packed.rank)
 
 
@@ -118,15 +118,15 @@ def as_kind(context: OpContext, value: int, kind: ValueKind) -> int:
     if kind.what == "shaped" and own.what != "shaped":
         shape = context.integers(shape_of(context, value))
         return add_value(context, Shaped(flat(context, value), shape))
-    if kind.what == "sequence" and isinstance(found, (KnownSequence, PackedSequence)):
+    if kind.what == "sequence" and isinstance(found, (KnownSequence, RaggedSequence)):
         packed = _packed_as(context, found, kind)
         return value if packed == found else add_value(context, replace(packed, rank=kind.rank))
     return value
 
 
 def _packed_as(
-    context: OpContext, sequence: KnownSequence | PackedSequence, kind: ValueKind
-) -> PackedSequence:
+    context: OpContext, sequence: KnownSequence | RaggedSequence, kind: ValueKind
+) -> RaggedSequence:
     if isinstance(sequence, KnownSequence) and not sequence.items:
         if kind.dtype is None:
             raise Unsupported("an empty sequence of strings beside one that a run decides")
@@ -203,7 +203,7 @@ def _remade(context: OpContext, kind: ValueKind, tensors: Iterator[int]) -> Valu
         data = next(tensors)
     if kind.what == "shaped":
         return Shaped(data, next(tensors))
-    return PackedSequence(data, next(tensors), kind.rank)
+    return RaggedSequence(data, next(tensors), kind.rank)
 
 
 def all_remade(context: OpContext, kinds: Sequence[ValueKind], tensors: Sequence[int]) -> list[int]:

@@ -23,7 +23,7 @@ class KnownSequence:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedSequence:
+class RaggedSequence:
     """A sequence whose length a run decides: ``data``: the elements of all, one after the other, of
     rank 1; ``shapes``: i64[length, r], what an element of a smaller rank lacks is -1; ``rank``: of
     each element, None where a run decides; ``common``: sizes that all elements are known to have,
@@ -65,4 +65,4 @@ class Maybe:
     given: int
 
 
-Value = KnownSequence | PackedSequence | Shaped | Strings | Nothing | Maybe
+Value = KnownSequence | RaggedSequence | Shaped | Strings | Nothing | Maybe

@@ -167,7 +167,7 @@ def _range(entries: Mapping[str, str], size_bytes: int, where: Text) -> tuple[in
 
 
 def _clean(data: memoryview, dtype: DType, count: int) -> memoryview:
-    """Bools as 0 and 1: code relies on it, files do not always hold it. PackedSequence elements one in a
+    """Bools as 0 and 1: code relies on it, files do not always hold it. RaggedSequence elements one in a
     byte; what follows the last one is left out."""
     if dtype in PACKED_BITS:
         bits = PACKED_BITS[dtype]

@@ -27,7 +27,7 @@ _WHOLE = INTEGERS | _FLOATS
 
 
 def _bit_cast(context: OpContext) -> Sequence[int]:
-    """The same bits as another element type of the same width.
+    """Reads the bits as another element type of the same width.
 
     In: a tensor. Out: core ``bit_cast``.
     """

@@ -34,10 +34,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     before, after = pads[:count], pads[count:]
     spans = [span_of(*entry) for entry in zip(block, dilations, strict=True)]
     entries = zip(image, before, after, spans, strict=True)
-    rooms = [size + low + high - span for size, low, high, span in entries]
-    blocks = [dim_floordiv(*entry) + 1 for entry in zip(rooms, strides, strict=True)]
-    counted = zip(rooms, blocks, strides, strict=True)
-    rests = tuple(room - (number - 1) * stride for room, number, stride in counted)
+    paths = [size + low + high - span for size, low, high, span in entries]
+    blocks = [dim_floordiv(*entry) + 1 for entry in zip(paths, strides, strict=True)]
+    counted = zip(paths, blocks, strides, strict=True)
+    rests = tuple(path - (number - 1) * stride for path, number, stride in counted)
     batch, rows, _ = sizes_of(context, x, 3)
     channels = dim_floordiv(rows, taps)
     # Every channel is an image of its own, whose elements of a block are the channels.

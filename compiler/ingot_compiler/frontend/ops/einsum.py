@@ -105,7 +105,7 @@ def _last_diagonal(context: OpContext, x: int) -> int:
 
 
 def _masked_diagonal(context: OpContext, x: int, axes: tuple[int, int]) -> int:
-    """The same of two axes whose sizes only a run tells, without the second."""
+    """The diagonal of two axes whose sizes only a run tells, along the first of them."""
     masks = [range_mask(context, context.shape_of(x), axis) for axis in axes]
     zero = context.scalar(context.dtype_of(x), 0)
     x = context.add("select", context.add("equal", *masks), x, zero)

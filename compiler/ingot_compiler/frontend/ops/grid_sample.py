@@ -158,7 +158,8 @@ def _reflected(context: OpContext, x: int, size: Dim, *, align: bool) -> int:
 
 
 def _held_at_border(context: OpContext, position: int, length: int, *, align: bool) -> int:
-    """As ONNX says: what is within the border, half a pixel around the centres, stays."""
+    """A position moved to the border where it lies outside; half a pixel around the centres is inside
+    (ONNX GridSample)."""
     edge = 0.0 if align else 0.5
     high = binary_scalar(context, "sub", length, 1.0 - edge)
     below = less_scalar(context, position, -edge)

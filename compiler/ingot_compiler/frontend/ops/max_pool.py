@@ -50,8 +50,8 @@ def _packs(context: OpContext, x: int) -> bool:
 
 
 def _packed_positions(context: OpContext, x: int, result: int, attributes: Attributes) -> int:
-    """As ``_positions``, by one pool: over the rank of each element above what is left behind its
-    place, so that of equals the first is the greatest."""
+    """Positions by one pool, over numbers that hold both: the rank of each element above what is
+    left behind its place, so that of equals the first is the greatest."""
     shape, wanted = context.shape_of(x), context.shape_of(result)
     images, places = shape[:2], dim_product(shape[2:])
     place = reshape(context, cast(context, iota(context, places), "u64"), (1, 1, *shape[2:]))

@@ -50,7 +50,7 @@ def _known_length(context: OpContext, start: int, limit: int, delta: int) -> Dim
 
 
 def _read_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
-    """The same, computed at run time."""
+    """The number of elements, computed at run time."""
     is_float = context.dtype_of(start) in FLOATS
     length = _float_length if is_float else _integer_length
     wide = in_dtype(context, (start, limit, delta), "f64" if is_float else "i64")

@@ -20,8 +20,8 @@ from ingot_compiler.frontend.build.sequences import (
     make_sequence,
     sequence_of,
 )
-from ingot_compiler.frontend.build.values import KnownSequence, PackedSequence
-from ingot_compiler.frontend.families.sequences.packed import element_at, inserted, length_of, pack
+from ingot_compiler.frontend.build.values import KnownSequence, RaggedSequence
+from ingot_compiler.frontend.families.sequences.ragged import element_at, inserted, length_of, pack
 from ingot_compiler.frontend.model.onnx_node import RegionBody
 from ingot_compiler.ir.op_type_error import require
 
@@ -37,13 +37,13 @@ def _translate(context: OpContext) -> Sequence[int]:
     ]
     sequence_of(context, operands[0])
     known = [column.items for column in columns if isinstance(column, KnownSequence)]
-    if any(isinstance(column, PackedSequence) for column in columns):
+    if any(isinstance(column, RaggedSequence) for column in columns):
         packed = [pack(context, it) if isinstance(it, KnownSequence) else it for it in columns]
         return _mapped(context, body, packed)
     count = len(known[0])
     require(all(len(items) == count for items in known), f"{count} elements", len(known[-1]))
     rows = [
-        body.translate([it.items[at] if isinstance(it, KnownSequence) else it for it in columns])  # type: ignore[misc]  # no PackedSequence is among them
+        body.translate([it.items[at] if isinstance(it, KnownSequence) else it for it in columns])  # type: ignore[misc]  # no RaggedSequence is among them
         for at in range(count)
     ]
     return [
@@ -53,11 +53,11 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 
 def _mapped(
-    context: OpContext, body: RegionBody, columns: Sequence[PackedSequence | int]
+    context: OpContext, body: RegionBody, columns: Sequence[RaggedSequence | int]
 ) -> Sequence[int]:
     """The results of a loop over all elements."""
     lengths = [
-        length_of(context, column) for column in columns if isinstance(column, PackedSequence)
+        length_of(context, column) for column in columns if isinstance(column, RaggedSequence)
     ]
     for length in lengths[1:]:
         require_dim(context, length - lengths[0], "sequences of one length", length)
@@ -65,7 +65,7 @@ def _mapped(
     def fill(inputs: Sequence[int]) -> Sequence[int]:
         number, condition, *made = inputs
         row = [
-            element_at(context, column, number) if isinstance(column, PackedSequence) else column
+            element_at(context, column, number) if isinstance(column, RaggedSequence) else column
             for column in columns
         ]
         found = body.translate(row)

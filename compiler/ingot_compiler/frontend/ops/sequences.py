@@ -20,8 +20,8 @@ from ingot_compiler.frontend.build.sequences import (
     value_of,
 )
 from ingot_compiler.frontend.build.value_kinds import kind_of, remade
-from ingot_compiler.frontend.build.values import KnownSequence, Maybe, Nothing, PackedSequence
-from ingot_compiler.frontend.families.sequences.packed import (
+from ingot_compiler.frontend.build.values import KnownSequence, Maybe, Nothing, RaggedSequence
+from ingot_compiler.frontend.families.sequences.ragged import (
     counted,
     element_at,
     erased,
@@ -30,7 +30,7 @@ from ingot_compiler.frontend.families.sequences.packed import (
     pack,
     shape_of,
 )
-from ingot_compiler.frontend.families.sequences.packed_axes import concatenated
+from ingot_compiler.frontend.families.sequences.ragged_axes import concatenated
 from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.op_type_error import require
 
@@ -41,7 +41,7 @@ def _concat_from_sequence(context: OpContext) -> Sequence[int]:
     In: a sequence. Out: core ``concat``, or a gather where a run decides the length.
     """
     sequence, stacks = sequence_of(context, context.operand(0)), context.bool_attribute("new_axis")
-    if isinstance(sequence, PackedSequence) or min(sequence.items, default=0) < 0:
+    if isinstance(sequence, RaggedSequence) or min(sequence.items, default=0) < 0:
         packed = pack(context, sequence)
         if packed.rank is None:
             raise Unsupported("elements whose number of dimensions only a run knows")

@@ -12,9 +12,9 @@ from ingot_compiler.frontend.build.compose import cast, reshape, slice_axis
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.build.sequences import LENGTH_MAX, add_value, make_sequence
-from ingot_compiler.frontend.build.values import PackedSequence
-from ingot_compiler.frontend.families.sequences.packed import shape_of
-from ingot_compiler.frontend.families.sequences.packed_axes import equal_sizes, split, without_axis
+from ingot_compiler.frontend.build.values import RaggedSequence
+from ingot_compiler.frontend.families.sequences.ragged import shape_of
+from ingot_compiler.frontend.families.sequences.ragged_axes import equal_sizes, split, without_axis
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op_type_error import require
 
@@ -41,7 +41,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (make_sequence(context, parts),)
 
 
-def _packed(context: OpContext, x: int, axis: int, *, keeps: bool) -> PackedSequence:
+def _packed(context: OpContext, x: int, axis: int, *, keeps: bool) -> RaggedSequence:
     """Parts whose sizes or number only a run knows."""
     given = context.optional(1)
     if given is None or context.rank_of(given) == 0:

@@ -80,7 +80,8 @@ def _between(
 
 
 def _words(context: OpContext, rows: int, lengths: int, limit: int) -> tuple[int, int]:
-    """The same of words between white space; the last word of a limited split goes to the end."""
+    """Where words between white space begin and end; the last word of a limited split goes to the
+    end."""
     width = context.shape_of(rows)[1]
     inside = context.add("less", iota(context, width), unsqueeze(context, lengths, (1,)))
     word = context.add("logical_and", inside, context.add("logical_not", is_space(context, rows)))

@@ -72,7 +72,7 @@ def _pool(context: OpContext) -> tuple[int, ...]:
 
 
 def _grams(context: OpContext, columns: Sequence[int]) -> list[_Grams]:
-    """Those of the lengths that are asked for."""
+    """The n-grams of the pool whose lengths the node counts."""
     pool, starts = _pool(context), context.ints_or("ngram_counts", ())
     least, most = (context.int_attribute(f"{name}_gram_length", 1) for name in ("min", "max"))
     found: list[_Grams] = []

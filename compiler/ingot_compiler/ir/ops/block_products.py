@@ -32,7 +32,7 @@ WORD_BITS = 32
 """A block has whole words of this size."""
 ROUNDED_LARGEST = 127
 LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-30, 3e38
-"""Of the largest number of a block that is read as integers; a block of zeros may be, too."""
+"""Bounds of the largest number of a block that is read as integers; a block of zeros may be, too."""
 
 
 def _infer_matmul_blocks(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -57,7 +57,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _head_counts(types: Sequence[TensorType]) -> tuple[int, int]:
-    """Those of queries and of states."""
+    """How many heads the queries and the states have."""
     counts = [tensor.shape[2] for tensor in types[:3]]
     queries, keys, heads = (count if isinstance(count, int) else 0 for count in counts)
     are_known = min(queries, keys, heads) > 0

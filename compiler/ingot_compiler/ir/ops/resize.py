@@ -101,8 +101,8 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     x, *vectors = operands
     if vectors:
         scales, roi = (tuple(map(float, vector)) for vector in vectors)
-        meant = tuple(float(simplest_fraction(each, F32_BITS)) if each else 0.0 for each in scales)
-        attributes = {**attributes, "scales": meant, "roi": roi}
+        exact = tuple(float(simplest_fraction(each, F32_BITS)) if each else 0.0 for each in scales)
+        attributes = {**attributes, "scales": exact, "roi": roi}
     nearest = attribute_str(attributes, "mode") == "nearest"
     result = x if nearest else widen(x)
     outside: Array = np.zeros((1,) * x.ndim, np.bool_)

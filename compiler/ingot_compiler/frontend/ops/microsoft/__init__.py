@@ -84,7 +84,7 @@ FILES = {
 """Op of com.microsoft -> its module."""
 
 IN_ONNX_DOMAIN = ("SimplifiedLayerNormalization",)
-"""Those that ONNX Runtime writes into ONNX's own domain, where ONNX itself has no such op."""
+"""The ops that ONNX Runtime writes into ONNX's own domain, where ONNX itself has no such op."""
 
 _LOOP = "a whole loop of generation in one node: compile its decoder, and call it in a loop"
 REFUSED = {

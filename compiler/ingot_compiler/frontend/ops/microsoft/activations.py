@@ -51,7 +51,7 @@ def _bias_softmax(context: OpContext) -> Sequence[int]:
 
 
 def _bias_split_gelu(context: OpContext) -> Sequence[int]:
-    """Of x + bias, the left half times Gelu of the right half.
+    """The left half of ``x + bias``, times Gelu of the right half.
 
     In: a float tensor, a bias along its last axis. Out: core ``add``, ``slice``, ``gelu``, ``mul``.
     """

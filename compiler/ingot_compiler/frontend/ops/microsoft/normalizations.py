@@ -77,7 +77,7 @@ def simplified(context: OpContext, x: int, scale: int, *, wants_inverse: bool) -
 def _simplified_layer_normalization(context: OpContext) -> Sequence[int]:
     """ONNX's RMSNormalization.
 
-    In: x, scale. Out: core ``rms_norm``; 1 / sqrt(mean of squares + epsilon) where asked for.
+    In: x, scale. Out: core ``rms_norm``; 1 / sqrt(mean of squares + epsilon) where the node has a result for it.
     """
     x, scale = context.operand(0), context.operand(1)
     return simplified(context, x, scale, wants_inverse=context.wants(1))
@@ -111,7 +111,7 @@ def _skip_layer_normalization(context: OpContext) -> Sequence[int]:
     """The layer norm of a sum, and the sum.
 
     In: x, a residual that broadcasts to it, scale, perhaps shift and bias. Out: core ``add``,
-    ``layer_norm``, moments where asked for.
+    ``layer_norm``, moments where the node has a result for it.
     """
     total = skipped(context, context.optional(4))
     epsilon = context.float_attribute("epsilon", 1e-12)

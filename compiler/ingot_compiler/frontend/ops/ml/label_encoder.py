@@ -73,7 +73,7 @@ def _of_first_opset(context: OpContext) -> int:
 
 
 def _among_numbers(context: OpContext, x: int) -> tuple[int, int, int]:
-    """Of each element: the slot of a table, and whether the key there is equal; of all slots: the
+    """For each number, the slot of a table, and whether the key there is equal; for all slots, the
     place of the key, of equal keys the last one."""
     dtype = context.dtype_of(x)
     numbers = _numbers(context, "keys")
@@ -94,7 +94,8 @@ def _among_numbers(context: OpContext, x: int) -> tuple[int, int, int]:
 
 
 def _among_strings(context: OpContext, x: int, keys: Sequence[str]) -> tuple[int, int, int]:
-    """The same of strings."""
+    """For each string, the slot of a table, and whether the key there is equal; for all slots, the
+    place of the key."""
     if context.opset > 1:
         _require_values(context, len(keys))
     lasts = {key: place for place, key in enumerate(keys)}
@@ -120,7 +121,7 @@ def _key_words(keys: npt.NDArray[Any], dtype: DType) -> list[int]:
 
 
 def _require_values(context: OpContext, count: object) -> None:
-    """As many values as keys."""
+    """Refuse a table with another number of values than of keys."""
     texts = _texts(context, "values")
     found = len(texts) if texts is not None else context.shape_of(_listed(context, "values"))[0]
     require(found == count, f"{count} values", str(found))

@@ -1,7 +1,7 @@
 """Sequences whose length a run decides, to and from one tensor: parts along an axis.
 
 In: a context, a sequence and an axis, or a tensor and sizes that a run computes. Out: a tensor, a
-sequence. Not done here: single elements (``packed``).
+sequence. Not done here: single elements (``ragged``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ingot_compiler.frontend.build.compose import (
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.build.index_checks import checked
 from ingot_compiler.frontend.build.sequences import add_value, value_of
-from ingot_compiler.frontend.build.values import PackedSequence, Strings
-from ingot_compiler.frontend.families.sequences.packed import (
+from ingot_compiler.frontend.build.values import RaggedSequence, Strings
+from ingot_compiler.frontend.families.sequences.ragged import (
     flat,
     length_of,
     shape_of,
@@ -34,7 +34,7 @@ from ingot_compiler.frontend.families.sequences.packed import (
 from ingot_compiler.ir.dims import Dim, dim_product
 
 
-def concatenated(context: OpContext, sequence: PackedSequence, axis: int, *, stacks: bool) -> int:
+def concatenated(context: OpContext, sequence: RaggedSequence, axis: int, *, stacks: bool) -> int:
     """The elements one after the other along an axis, or stacked."""
     if sequence.rank is None:
         raise Unsupported("elements whose number of dimensions only a run knows")
@@ -59,7 +59,7 @@ def concatenated(context: OpContext, sequence: PackedSequence, axis: int, *, sta
 
 def split(
     context: OpContext, x: int, axis: int, sizes: int, size: int | None = None
-) -> PackedSequence:
+) -> RaggedSequence:
     """Parts of those sizes, i64[n], along an axis, as a sequence; ``size``: what all sizes are, where
     that is known."""
     shape = shape_of(context, x)
@@ -85,10 +85,10 @@ def split(
         )
         data = _picked(context, data, order)
     common = (*shape[:axis], size, *shape[axis + 1 :])
-    return PackedSequence(data, concat(context, columns, 1), len(shape), common)
+    return RaggedSequence(data, concat(context, columns, 1), len(shape), common)
 
 
-def without_axis(context: OpContext, sequence: PackedSequence, axis: int) -> PackedSequence:
+def without_axis(context: OpContext, sequence: RaggedSequence, axis: int) -> RaggedSequence:
     """A sequence whose elements have size 1 along an axis, without that."""
     rank = sequence.rank or 0
     parts = [slice_axis(context, sequence.shapes, 1, at, 1) for at in range(rank) if at != axis]
@@ -98,7 +98,7 @@ def without_axis(context: OpContext, sequence: PackedSequence, axis: int) -> Pac
         else full(context, "i64", 0, (length_of(context, sequence), 0))
     )
     common = (*sequence.common[:axis], *sequence.common[axis + 1 :])
-    return PackedSequence(sequence.data, shapes, rank - 1, common)
+    return RaggedSequence(sequence.data, shapes, rank - 1, common)
 
 
 def equal_sizes(context: OpContext, step: int, size: Dim) -> int:
@@ -121,7 +121,7 @@ def _column(context: OpContext, dim: Dim, count: Dim) -> int:
     return context.add("broadcast_to", size_scalar(context, dim), shape=(count, 1))
 
 
-def _first_shape(context: OpContext, sequence: PackedSequence) -> tuple[Dim, ...]:
+def _first_shape(context: OpContext, sequence: RaggedSequence) -> tuple[Dim, ...]:
     """The shape of the first element; refused at run time where there is none."""
     length = size_scalar(context, length_of(context, sequence))
     some = context.add("less", context.scalar("i64", 0), length)
@@ -131,7 +131,7 @@ def _first_shape(context: OpContext, sequence: PackedSequence) -> tuple[Dim, ...
 
 
 def _alike(
-    context: OpContext, sequence: PackedSequence, first: Sequence[Dim], axis: int | None
+    context: OpContext, sequence: RaggedSequence, first: Sequence[Dim], axis: int | None
 ) -> int:
     """The data, refused at run time unless all shapes are that of the first element, but for an
     axis."""

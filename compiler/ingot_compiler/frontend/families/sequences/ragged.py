@@ -3,7 +3,7 @@ each.
 
 In: a context, sequences, positions that a run computes. Out: sequences and tensors, by ops on those
 two tensors. Not done here: sequences whose elements are known one by one (``ops``), parts along an
-axis (``packed_axes``).
+axis (``ragged_axes``).
 
 Each op that gives a new sequence copies all elements.
 """
@@ -26,7 +26,7 @@ from ingot_compiler.frontend.build.compose import (
 from ingot_compiler.frontend.build.context import OpContext, Unsupported
 from ingot_compiler.frontend.build.index_checks import checked
 from ingot_compiler.frontend.build.sequences import add_value, named, value_of
-from ingot_compiler.frontend.build.values import KnownSequence, PackedSequence, Shaped, Strings
+from ingot_compiler.frontend.build.values import KnownSequence, RaggedSequence, Shaped, Strings
 from ingot_compiler.frontend.families.strings.pool import joined_strings
 from ingot_compiler.ir.dims import Dim, dim_max, dim_product
 from ingot_compiler.ir.message import message
@@ -34,13 +34,13 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
 
 
-def pack(context: OpContext, sequence: KnownSequence | PackedSequence) -> PackedSequence:
+def pack(context: OpContext, sequence: KnownSequence | RaggedSequence) -> RaggedSequence:
     """A sequence as one whose length a run decides.
 
     Raises:
         Unsupported: its elements are of several types, or there are none to tell their type.
     """
-    if isinstance(sequence, PackedSequence):
+    if isinstance(sequence, RaggedSequence):
         return sequence
     if not sequence.items:
         raise Unsupported("a sequence of no elements, and of no type that is known")
@@ -49,13 +49,13 @@ def pack(context: OpContext, sequence: KnownSequence | PackedSequence) -> Packed
     rows = [dim for shape in shapes for dim in (*shape, *(-1,) * (rank - len(shape)))]
     table = reshape(context, context.integers(rows), (len(shapes), rank))
     data = flat_concat(context, [flat(context, item) for item in sequence.items])
-    return PackedSequence(data, table, rank if len(set(map(len, shapes))) == 1 else None)
+    return RaggedSequence(data, table, rank if len(set(map(len, shapes))) == 1 else None)
 
 
-def empty(context: OpContext, dtype: DType, rank: int | None) -> PackedSequence:
+def empty(context: OpContext, dtype: DType, rank: int | None) -> RaggedSequence:
     """A sequence of no elements, of tensors of that type."""
     data = full(context, dtype, 0, (0,))
-    return PackedSequence(data, full(context, "i64", 0, (0, rank or 0)), rank)
+    return RaggedSequence(data, full(context, "i64", 0, (0, rank or 0)), rank)
 
 
 def shape_of(context: OpContext, value: int) -> tuple[Dim, ...]:
@@ -106,7 +106,7 @@ def flat_slice(context: OpContext, value: int, start: Dim, size: Dim) -> int:
     return slice_axis(context, value, 0, start, size)
 
 
-def length_of(context: OpContext, sequence: PackedSequence) -> Dim:
+def length_of(context: OpContext, sequence: RaggedSequence) -> Dim:
     """How many elements there are."""
     return context.shape_of(sequence.shapes)[0]
 
@@ -139,7 +139,7 @@ def _at(context: OpContext, vector: int, position: int) -> int:
     return reshape(context, context.add("gather", vector, position, axis=0), ())
 
 
-def element_at(context: OpContext, sequence: PackedSequence, position: int) -> int:
+def element_at(context: OpContext, sequence: RaggedSequence, position: int) -> int:
     """The element at a position from ``counted``."""
     counts = counts_of(context, sequence.shapes)
     (start,) = context.read_dims(_at(context, starts_of(context, counts), position))
@@ -156,8 +156,8 @@ def element_at(context: OpContext, sequence: PackedSequence, position: int) -> i
 
 
 def inserted(
-    context: OpContext, sequence: PackedSequence, value: int, position: int | None
-) -> PackedSequence:
+    context: OpContext, sequence: RaggedSequence, value: int, position: int | None
+) -> RaggedSequence:
     """With one element more, at a position from ``counted``, or at the end."""
     found = value_of(context, value)
     if isinstance(found, Shaped):
@@ -175,20 +175,20 @@ def inserted(
     data = [first[0], added, *last[:1]]
     table = concat(context, [first[1], row, *last[1:]], 0)
     is_known = sequence.rank == rank
-    return PackedSequence(flat_concat(context, data), table, rank if is_known else None)
+    return RaggedSequence(flat_concat(context, data), table, rank if is_known else None)
 
 
-def erased(context: OpContext, sequence: PackedSequence, position: int) -> PackedSequence:
+def erased(context: OpContext, sequence: RaggedSequence, position: int) -> RaggedSequence:
     """Without the element at a position from ``counted``."""
     first, _ = _split(context, sequence, sequence.shapes, position)
     behind = binary_scalar(context, "add", position, 1)
     _, last = _split(context, sequence, sequence.shapes, behind)
     data = flat_concat(context, [first[0], last[0]])
-    return PackedSequence(data, concat(context, [first[1], last[1]], 0), sequence.rank)
+    return RaggedSequence(data, concat(context, [first[1], last[1]], 0), sequence.rank)
 
 
 def _split(
-    context: OpContext, sequence: PackedSequence, shapes: int, position: int
+    context: OpContext, sequence: RaggedSequence, shapes: int, position: int
 ) -> tuple[list[int], list[int]]:
     """Data and shapes of the elements before a position, and of those from it on."""
     counts = counts_of(context, sequence.shapes)
