@@ -1,4 +1,4 @@
-"""The networks of ``tests.tiny_models`` as converters for small machines quantise them: every value
+"""The networks of ``tests.tiny_models`` as converters for small machines quantize them: every value
 is int8, from the input to the output.
 
 In: a model in f32 of one input and one output. Out: the model with int8 in and out: weights with a
@@ -22,11 +22,11 @@ _UNROUNDED = ("Flatten",)  # moves numbers
 
 
 def to_int8(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Quantise it."""
-    return _Quantiser(model).model()
+    """Quantize it."""
+    return _Quantizer(model).model()
 
 
-class _Quantiser:
+class _Quantizer:
     """The graph as it is rewritten; ``names``: what stands for a value of the f32 model."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -41,7 +41,7 @@ class _Quantiser:
     def model(self) -> onnx.ModelProto:
         """Rewrite node by node."""
         (given,), (made,) = self.graph.input, self.graph.output
-        self._dequantise(given.name, given.name)
+        self._dequantize(given.name, given.name)
         relus = {node.input[0] for node in self.graph.node if node.op_type == "Relu"}
         for node in self.graph.node:
             result = node.output[0]
@@ -55,7 +55,7 @@ class _Quantiser:
                 continue
             self._pair("QuantizeLinear", f"{result}.f", result, result)
             if result != made.name:
-                self._dequantise(result, result)
+                self._dequantize(result, result)
         ends = [helper.make_tensor_value_info(end.name, _I8, _shape(end)) for end in (given, made)]
         graph = helper.make_graph(self.nodes, "tiny", ends[:1], ends[1:], self.weights)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
@@ -97,7 +97,7 @@ class _Quantiser:
         names = [given, f"{value}.scale", f"{value}.zero"]
         self.nodes.append(helper.make_node(op, names, [made], f"/{made}/{op}"))
 
-    def _dequantise(self, name: str, value: str) -> None:
+    def _dequantize(self, name: str, value: str) -> None:
         self._pair("DequantizeLinear", name, f"{value}.d", value)
         self.names[value] = f"{value}.d"
 

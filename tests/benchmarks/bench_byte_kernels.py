@@ -1,4 +1,4 @@
-"""Speed of kernels of 8-bit integers with the requantisation that follows: GOP/s, times the
+"""Speed of kernels of 8-bit integers with the requantization that follows: GOP/s, times the
 measured multiply-add peak of f32, compile ms, beside the f32 kernel of the same shape.
 
 In: nothing. Out: a table on standard output. Not done here: peers, threads, whole models. Run:
@@ -96,7 +96,7 @@ def _graph(layer: Layer, x: DType, w: DType) -> tuple[Builder, int]:
     return builder, total
 
 
-def _requantised(builder: Builder, total: int, layer: Layer) -> int:
+def _requantized(builder: Builder, total: int, layer: Layer) -> int:
     """Bias, scale per column, rounding, zero point, saturation: what the passes leave behind a
     sum."""
     shape = (layer.columns, 1, 1) if layer.kernel else (layer.columns,)
@@ -122,7 +122,7 @@ def kernel_of(
 ) -> tuple[LoopProgram, Sequence[BufferSpec]]:
     """Return the kernel with the sums, and what it reads and writes."""
     builder, total = _graph(layer, x, w)
-    last = (_with_bias if x == "f32" else _requantised)(builder, total, layer)
+    last = (_with_bias if x == "f32" else _requantized)(builder, total, layer)
     if layer.kernel:  # an output would ask for another layout
         one, none = (1, 1), (0, 0)
         window = {"kernel": one, "strides": one, "dilations": one}

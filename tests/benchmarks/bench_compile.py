@@ -1,4 +1,4 @@
-"""Processor time of compiling some models, by that of the first one: a quantised model beside its float one.
+"""Processor time of compiling some models, by that of the first one: a quantized model beside its float one.
 
 In: ONNX files. Out: for each the least and the median of cold compilations in turns, user and
 system time of the whole process tree, and ratios; the exit code is 1 where a least ratio is above

@@ -4,7 +4,7 @@ In: nothing; runs under a Python that has ``tensorflow`` and ``tflite-micro``. O
 each: bytes of the arena's head (values, inputs and outputs among them) and tail (what the interpreter
 keeps), of the file. Not done here: our side (``bench_microcontroller``).
 
-The layers are those of ``tests.tiny_models`` and of ``examples/microcontroller``, quantised to int8
+The layers are those of ``tests.tiny_models`` and of ``examples/microcontroller``, quantized to int8
 from the input to the output; weights are random. The arena is measured by TFLM's recording allocator
 on this machine, whose pointers have 64 bits: on a Cortex-M the tail is smaller.
 """

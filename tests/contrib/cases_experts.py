@@ -162,7 +162,7 @@ def _numbers(
     return _Numbers(_packed(codes, bits), scales, packed, weights)
 
 
-def _quantised(
+def _quantized(
     bits: int, block: int, *, has_zeros: bool = False, has_mixing: bool = False
 ) -> ContribCase:
     scores, count = _SCORES[:7], 2
@@ -209,8 +209,8 @@ CASES: list[ContribCase] = [
     *(_gated(fusion) for fusion in (0, 1, 2)),
     *(_gated(fusion, "geglu") for fusion in (1, 2)),
     _gated(1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=0.75),
-    *(_quantised(bits, block) for bits in (4, 8) for block in (0, 16)),
-    *(_quantised(4, block, has_zeros=True) for block in (0, 16)),
-    _quantised(8, 0, has_zeros=True),
-    _quantised(4, 16, has_mixing=True),
+    *(_quantized(bits, block) for bits in (4, 8) for block in (0, 16)),
+    *(_quantized(4, block, has_zeros=True) for block in (0, 16)),
+    _quantized(8, 0, has_zeros=True),
+    _quantized(4, 16, has_mixing=True),
 ]

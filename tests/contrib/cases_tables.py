@@ -1,4 +1,4 @@
-"""Ops of com.microsoft whose weights are numbers of a table, or tables of quantised numbers; and
+"""Ops of com.microsoft whose weights are numbers of a table, or tables of quantized numbers; and
 inverses.
 
 In: nothing. Out: ``CASES``. Not done here: running them.

@@ -14,8 +14,8 @@ from tests.contrib import (
     cases_generation,
     cases_images,
     cases_products,
-    cases_quantised,
-    cases_quantised_cache,
+    cases_quantized,
+    cases_quantized_cache,
     cases_shapes,
     cases_states,
     cases_tables,
@@ -29,7 +29,7 @@ from ingot_compiler.frontend.op_table import OPS
 from ingot_compiler.frontend.ops import microsoft
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
 
-ATTENTION = (cases_attention, cases_quantised_cache, cases_window_cache)
+ATTENTION = (cases_attention, cases_quantized_cache, cases_window_cache)
 MODULES = (
     *ATTENTION,
     cases_elementwise,
@@ -37,7 +37,7 @@ MODULES = (
     cases_generation,
     cases_images,
     cases_products,
-    cases_quantised,
+    cases_quantized,
     cases_shapes,
     cases_states,
     cases_tables,

@@ -12,7 +12,7 @@ from tests.fuzz.drawing import Drawing, NotNowError
 from tests.fuzz.ml_ops import ML_OPS
 from tests.fuzz.patterns import PATTERNS
 from tests.fuzz.program import Array, Program
-from tests.fuzz.quantised import QUANTISED
+from tests.fuzz.quantized import QUANTIZED
 from tests.fuzz.single_ops import (
     EDGES,
     ELEMENTWISE,
@@ -51,7 +51,7 @@ def generate(seed: int) -> Program:
     for _ in range(drawing.integer(1, 3)):
         _add_input(drawing, scale, symbolic=symbolic)
     groups = (
-        ELEMENTWISE, MOVEMENT, ROWS, PRODUCTS, PATTERNS, PATTERNS, QUANTISED, EDGES, ML_OPS,
+        ELEMENTWISE, MOVEMENT, ROWS, PRODUCTS, PATTERNS, PATTERNS, QUANTIZED, EDGES, ML_OPS,
     )  # fmt: skip
     for _ in range(drawing.integer(1, 8)):
         steps = SAFE_WITH_SPECIAL_NUMBERS if special else drawing.one_of(groups)

@@ -82,7 +82,7 @@ REGISTRIES = (
         "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing", "smallest_plan"),
     ),
-    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("alike_channels", "hold_rows", "hold_state", "hold_whole", "match", "quantised_values", "rewrite", "rows_of_scatter", "transpose_by_taps", "transposed_axis", "zero_points")),
+    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("alike_channels", "hold_rows", "hold_state", "hold_whole", "match", "quantized_values", "rewrite", "rows_of_scatter", "transpose_by_taps", "transposed_axis", "zero_points")),
     Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "host_target", "target")),
     Registry(
         "compiler/ingot_compiler/codegen/emit/math",

@@ -54,8 +54,8 @@ PATTERNS_OF = {
 }
 # library -> the only places that may import it
 ONLY_IN = {
-    "onnx": ("ingot_compiler.frontend", "ingot_compiler.quantiser"),
-    "google": ("ingot_compiler.frontend", "ingot_compiler.quantiser"),
+    "onnx": ("ingot_compiler.frontend", "ingot_compiler.quantizer"),
+    "google": ("ingot_compiler.frontend", "ingot_compiler.quantizer"),
     "llvmlite": ("ingot_compiler.codegen",),
     "ziglang": ("ingot_compiler.backends.host",),
     "rich": ("ingot_build_rules.tools.cli",),

@@ -34,7 +34,7 @@ from ingot_compiler.ir.value_forms import TENSOR, count_of
 from ingot_runtime.lazy_dataclass import dataclass
 from ingot_runtime.option_ref import OptionRef
 
-_DEQUANTISER_DOMAINS = ("", "com.microsoft")
+_DEQUANTIZER_DOMAINS = ("", "com.microsoft")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,23 +159,23 @@ def find_untranslated(
 
 def _add_constants(model: ImportedModel, translation: Translation, values: dict[int, int]) -> None:
     """Initializers; each names the nodes that read it as its source, and takes their mark when it
-    is one. Integers that are dequantised, and nothing else, are weights."""
+    is one. Integers that are dequantized, and nothing else, are weights."""
     users: dict[int, list[int]] = {}
     for ordinal, node in enumerate(model.nodes):
         for operand in node.reads():
             users.setdefault(operand, []).append(ordinal)
-    other_reads = {operand for node in model.nodes for operand in _not_dequantised(node)}
+    other_reads = {operand for node in model.nodes for operand in _not_dequantized(node)}
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         readers = users.get(ordinal, [])
         marks = {model.nodes[reader].mark for reader in readers}
         mark = marks.pop() if len(marks) == 1 else ""
         context = OpContext.of_constant(translation, tuple(readers), mark)
-        is_quantised = bool(readers) and ordinal not in other_reads
-        values[ordinal] = context.constant(constant, is_quantised=is_quantised)
+        is_quantized = bool(readers) and ordinal not in other_reads
+        values[ordinal] = context.constant(constant, is_quantized=is_quantized)
 
 
-def _not_dequantised(node: ImportedNode) -> tuple[int, ...]:
+def _not_dequantized(node: ImportedNode) -> tuple[int, ...]:
     """What a node reads, but for the integers that DequantizeLinear makes floats of, and their zero
     points."""
-    is_dequantiser = node.op == "DequantizeLinear" and node.domain in _DEQUANTISER_DOMAINS
-    return node.operands[1:2] if is_dequantiser else node.reads()
+    is_dequantizer = node.op == "DequantizeLinear" and node.domain in _DEQUANTIZER_DOMAINS
+    return node.operands[1:2] if is_dequantizer else node.reads()

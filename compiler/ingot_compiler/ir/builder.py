@@ -93,7 +93,7 @@ class GraphBuilder:
         mark: str = "",
     ) -> int:
         """A literal of rank 0; equal ones of one mark are one node, which stands for the sources of
-        all: quantised models repeat each number hundreds of times."""
+        all: quantized models repeat each number hundreds of times."""
         key = dtype, repr(value), mark  # 0.0, -0.0, 0 and False are equal in Python
         index = self._scalars.get(key)
         if index is None:

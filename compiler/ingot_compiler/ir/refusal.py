@@ -9,7 +9,7 @@ from __future__ import annotations
 from ingot_runtime.lazy_dataclass import dataclass
 
 INTEGER_PRODUCT = "integer product"
-"""The pattern of a product of floats in a quantised model."""
+"""The pattern of a product of floats in a quantized model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ from ingot_compiler.kernels.products.matmul import (
     MATMUL_BF16,
 )
 from ingot_compiler.kernels.products.winograd import shape_of_tile
-from ingot_compiler.kernels.quantised_rows import quantised_rows
+from ingot_compiler.kernels.quantized_rows import quantized_rows
 from ingot_compiler.kernels.tiles import sum_dtype
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.device_rules import Anchor
@@ -301,7 +301,7 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     if "candidate" in names:
         workspace.append(TensorType(y.dtype, (directions, batch, hidden)))
     if "scale" in names:
-        workspace += quantised_rows((directions, batch), hidden)
+        workspace += quantized_rows((directions, batch), hidden)
     extra = [values.add(kind, device) for kind in workspace]
     operands = tuple(leaf for leaf, _ in leaves)
     fuser.compute_results(RECURRENT, replace(node, operands=operands), leaves, extra)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
-from ingot_compiler.kernels.quantised_rows import QuantisedRows
+from ingot_compiler.kernels.quantized_rows import QuantizedRows
 from ingot_compiler.kernels.recurrent_math import RecurrentMath
 from ingot_compiler.kernels.tiles import (
     choose_tile,
@@ -53,7 +53,7 @@ def _unit(batch: Dim, rows: Dim, directions: Dim, tile: RegisterTile) -> _Unit:
 
 class RecurrentLayer:
     """``given``: the operands by name; ``y``, ``h``, ``c`` (lstm): results; ``gates``, ``reset``
-    (a reset gate that comes first), ``quantised`` (the state as integers): workspace."""
+    (a reset gate that comes first), ``quantized`` (the state as integers): workspace."""
 
     def __init__(self, group: Group, target: KernelTarget, rows: Dim) -> None:
         """``rows``: how many the register tile is for."""
@@ -68,7 +68,7 @@ class RecurrentLayer:
         self.c = group.results[2] if is_lstm else None
         self.gates, *own = group.results[3 if is_lstm else 2 :]
         self.reset = own[0] if self.is_reset_first else None
-        self.quantised = QuantisedRows(*own) if self.node.flag("is_quantised") else None
+        self.quantized = QuantizedRows(*own) if self.node.flag("is_quantized") else None
         self.dtype: DType = self.y.type.dtype
         self.math = RecurrentMath(self.node, self.dtype)
         self.steps, self.directions, self.batch, self.hidden = self.y.type.shape
@@ -184,13 +184,13 @@ class RecurrentLayer:
 
     def _in_floats(self, total: Value, row: Dim, column: Dim) -> Value:
         """What a sum stands for."""
-        if self.quantised is None:
+        if self.quantized is None:
             return total
-        zero = self.load(self.quantised.zero, self.unit.direction, row)
+        zero = self.load(self.quantized.zero, self.unit.direction, row)
         sums = self.load(self.given["sums"], self.unit.direction, column)
         product = Apply("sub", (total, Apply("mul", (zero, sums), "i32")), "i32")
         scale = self.math.mul(
-            self.load(self.quantised.scale, self.unit.direction, row),
+            self.load(self.quantized.scale, self.unit.direction, row),
             self.load(self.given["scale"], self.unit.direction, column),
         )
         return self.math.mul(Apply("cast", (product,), self.dtype), scale)

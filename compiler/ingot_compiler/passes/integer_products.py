@@ -1,7 +1,7 @@
-"""Pass: products of quantised values are products of their 8-bit integers.
+"""Pass: products of quantized values are products of their 8-bit integers.
 
 In: a graph as the frontend wrote it: a later pass would hide what it is looked for by. Out: a graph
-where ``matmul`` and ``conv`` of dequantised operands are those of integers times both scales, and
+where ``matmul`` and ``conv`` of dequantized operands are those of integers times both scales, and
 where a product of integers less their zero points takes the integers as they are stored. Not done
 here: the sums that stand for zero points (``zero_points``).
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.passes.quantised_values import Centred, centred, dequantised, is_single
+from ingot_compiler.passes.quantized_values import Centred, centred, dequantized, is_single
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite, union
 from ingot_compiler.passes.zero_points import Convolution, Sums, integer_conv, integer_matmul
 
@@ -28,13 +28,13 @@ def integer_products(graph: Graph) -> Graph:
 
 
 def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
-    """What stands for a product of quantised operands."""
+    """What stands for a product of quantized operands."""
     if node.op == "matmul_integer":
         found = _of_integers(state, node)
     elif node.op == "matmul":
-        found = _of_dequantised(state, node)
+        found = _of_dequantized(state, node)
     elif node.op == "conv":
-        found = _conv_of_dequantised(state, node)
+        found = _conv_of_dequantized(state, node)
     elif node.op == "cast":
         found = _conv_of_integers(state, node)
     else:
@@ -73,8 +73,8 @@ def _literal(state: Rewriter, value: int, source: Sequence[int]) -> Centred | No
     return Centred(integers, state.literal(-moved, "i32", source) if moved else None)
 
 
-def _of_dequantised(state: Rewriter, node: Node) -> int | None:
-    a, b = (dequantised(state, operand) for operand in node.operands)
+def _of_dequantized(state: Rewriter, node: Node) -> int | None:
+    a, b = (dequantized(state, operand) for operand in node.operands)
     if a is None or b is None or not _fit(state, a.centred, b.centred):
         return None
     if not (_is_along_rows(state, a.scale) and _is_along_columns(state, b.scale)):
@@ -102,8 +102,8 @@ def _conv_of_integers(state: Rewriter, node: Node) -> int | None:
     return integer_conv(sums, Convolution(x, w, bias, conv.table))
 
 
-def _conv_of_dequantised(state: Rewriter, node: Node) -> int | None:
-    x, w = (dequantised(state, operand) for operand in node.operands[:2])
+def _conv_of_dequantized(state: Rewriter, node: Node) -> int | None:
+    x, w = (dequantized(state, operand) for operand in node.operands[:2])
     if x is None or w is None or not _fit_conv(state, x.centred, w.centred):
         return None
     if not (is_single(state, x.scale) and _is_along_outputs(state, w.scale)):

@@ -21,12 +21,12 @@ from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.expand_conv_transpose import expand_conv_transpose
-from ingot_compiler.passes.expand_quantised_transpose import expand_quantised_transpose
+from ingot_compiler.passes.expand_quantized_transpose import expand_quantized_transpose
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.group_products import group_products
 from ingot_compiler.passes.integer_products import integer_products
-from ingot_compiler.passes.move_quantised import move_quantised
+from ingot_compiler.passes.move_quantized import move_quantized
 from ingot_compiler.passes.order_pixel_blocks import order_pixel_blocks
 from ingot_compiler.passes.products_in_floats import products_in_floats
 from ingot_compiler.passes.repeat_channels import repeat_channels
@@ -41,10 +41,10 @@ Pass = Callable[[Graph], Graph]
 # They look for what the frontend composes, which the others respell.
 INTEGER_PASSES: tuple[Pass, ...] = (
     eliminate_dead_code,
-    expand_quantised_transpose,
+    expand_quantized_transpose,
     unsigned_values,
     eliminate_common_subexpressions,
-    move_quantised,
+    move_quantized,
     integer_products,
     scale_once,
     tabulate_bytes,

@@ -20,7 +20,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.right_factors import right_factors
 from ingot_compiler.ir.rules.window_rules import BYTES
 from ingot_compiler.ir.types import DType
-from ingot_compiler.passes.quantised_values import Centred, Dequantised, dequantised, number
+from ingot_compiler.passes.quantized_values import Centred, Dequantized, dequantized, number
 from ingot_compiler.passes.rewrite import Rewriter, in_shape, rewrite
 
 _INTEGERS, _MIDDLE = range(-128, 256), 128
@@ -46,10 +46,10 @@ def _rule(read_alone: AbstractSet[int], state: Rewriter, node: Node) -> Sequence
     return (_cast(state, scaled, state.type_of(node.results[0]).dtype, node),)
 
 
-def _weights(state: Rewriter, b: int) -> Dequantised | None:
-    """What a matrix is dequantised from, perhaps before it was rounded to 16 bits."""
+def _weights(state: Rewriter, b: int) -> Dequantized | None:
+    """What a matrix is dequantized from, perhaps before it was rounded to 16 bits."""
     narrowed = state.made_by(b, "cast") if state.type_of(b).dtype in ("f16", "bf16") else None
-    return dequantised(state, narrowed.operands[0] if narrowed else b)
+    return dequantized(state, narrowed.operands[0] if narrowed else b)
 
 
 def _of_columns(state: Rewriter, parameter: int, node: Node) -> int | None:

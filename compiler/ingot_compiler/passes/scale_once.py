@@ -1,4 +1,4 @@
-"""Pass: the scales of an integer product and of its quantisation are one factor.
+"""Pass: the scales of an integer product and of its quantization are one factor.
 
 In: a graph with integer products. Out: a graph where ``round((acc * s + b) / t)`` is
 ``round(acc * (s / t) + b / t)``; the factors are ops on constants, folded. Not done here: anything
@@ -6,7 +6,7 @@ between the two that is no sum or limit.
 
 The quotient is rounded in other places than ONNX does: it differs by some units in the last place
 of f32, which decides only where it lies that near to the middle of two integers. Few sums of
-products do; of stored integers that are added or quantised again, many quotients are such middles
+products do; of stored integers that are added or quantized again, many quotients are such middles
 (of steps of 0.1 and 0.05, every second one), and they are divided as ONNX says.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.passes.quantised_values import is_positive
+from ingot_compiler.passes.quantized_values import is_positive
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 _DEPTH_MAX = 8

@@ -5,8 +5,8 @@ In: a graph behind the passes over integers. Out: ``gather(table, x)``, where th
 ops on all numbers, folded when the model is compiled. Not done here: how a kernel looks bytes up
 (``emit.byte_tables``), functions of several tensors.
 
-Between two layers a quantised network has a sigmoid, a GELU or a hard swish, dequantised and
-quantised on the way, perhaps several times.
+Between two layers a quantized network has a sigmoid, a GELU or a hard swish, dequantized and
+quantized on the way, perhaps several times.
 """
 
 from __future__ import annotations

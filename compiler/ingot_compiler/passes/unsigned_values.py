@@ -1,6 +1,6 @@
-"""Pass: values that are quantised to i8 are quantised to u8, whose zero point is 128 higher.
+"""Pass: values that are quantized to i8 are quantized to u8, whose zero point is 128 higher.
 
-In: a graph as the frontend wrote it. Out: a graph where what dequantises an i8 value that a
+In: a graph as the frontend wrote it. Out: a graph where what dequantizes an i8 value that a
 QuantizeLinear with a known zero point makes reads the same number as u8. Not done here: weights,
 whose sign is the one that processors multiply by.
 
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.passes.quantised_values import number, quantised
+from ingot_compiler.passes.quantized_values import number, quantized
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 _FLIP, _HIGHEST = 128, 255
 
 
 def unsigned_values(graph: Graph) -> Graph:
-    """Let dequantisation read values of u8."""
+    """Let dequantization read values of u8."""
     return rewrite(graph, rule, ("cast", "sub"))
 
 
@@ -55,7 +55,7 @@ def _widened(state: Rewriter, node: Node) -> int | None:
 
 def _unsigned(state: Rewriter, source: Node) -> int | None:
     """The u8 form of a QuantizeLinear to i8."""
-    found = quantised(state, source)
+    found = quantized(state, source)
     if found is None or state.is_constant(found.quotient):
         return None
     zero = 0 if found.zero is None else number(state, found.zero)

@@ -17,7 +17,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import DType
-from ingot_compiler.passes.quantised_values import Centred, number
+from ingot_compiler.passes.quantized_values import Centred, number
 from ingot_compiler.passes.rewrite import Rewriter, in_shape
 from ingot_runtime.lazy_dataclass import dataclass
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
-from tests.harness import quantised_models as models
+from tests.harness import quantized_models as models
 from tests.harness.codegen_harness import RUNNABLE
 from tests.harness.end_to_end_harness import make_model, tensor
 from tests.harness.ml_harness import classic_trees, ml_model, ml_node
-from tests.harness.quantised_models import Scheme
+from tests.harness.quantized_models import Scheme
 from tests.json_schemas import checked
 from tests.tiny_int8 import to_int8
 from tests.tiny_models import TINY
@@ -26,7 +26,7 @@ from ingot_artifacts.bundle.rewrite import Changes, rewrite_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.tools.check import output_limits, selftest
 from ingot_build_rules.tools.cli.main import main
-from ingot_compiler.quantiser.weight_layers import load_model
+from ingot_compiler.quantizer.weight_layers import load_model
 from ingot_runtime.command import main as device
 from ingot_runtime.format import header as head
 from ingot_runtime.format.selftest import Case, decode_case
@@ -79,27 +79,27 @@ def trees() -> ModelProto:
 
 
 def deep(depth: int = 12) -> ModelProto:
-    """Layers with a softmax between, quantised each: one integer at a tie is followed by others."""
+    """Layers with a softmax between, quantized each: one integer at a tie is followed by others."""
     layers = models.Layers(Scheme())
-    x = layers.requantised("x", 0.0193, 127)
+    x = layers.requantized("x", 0.0193, 127)
     for _ in range(depth):
         y = layers.add("MatMul", [x, layers.weights(32, 32, axis=1)])
         y = layers.add("Mul", [layers.add("Softmax", [y], axis=-1), y])
-        x = layers.requantised(layers.add("Add", [x, y]), 0.0213, 127)
+        x = layers.requantized(layers.add("Add", [x, y]), 0.0213, 127)
     return make_model(layers.nodes, [tensor("x", ("rows", 32))], [tensor(x, None)], layers.stored)
 
 
 def convolutions() -> ModelProto:
-    """Quantised images: padded windows, a residual sum, a maximum, a concatenation."""
+    """Quantized images: padded windows, a residual sum, a maximum, a concatenation."""
     layers = models.Layers(Scheme())
-    x = layers.requantised("x", 0.0243, 119)
+    x = layers.requantized("x", 0.0243, 119)
     y = layers.add("Conv", [x, layers.weights(8, 3, 3, 3), layers.bias(8)], pads=[1] * 4)
-    y = layers.requantised(layers.add("Relu", [y]), 0.0287, 0)
+    y = layers.requantized(layers.add("Relu", [y]), 0.0287, 0)
     each = layers.add("Conv", [y, layers.weights(8, 1, 3, 3)], pads=[1] * 4, group=8)
-    total = layers.requantised(layers.add("Add", [y, each]), 0.0613, 121)
+    total = layers.requantized(layers.add("Add", [y, each]), 0.0613, 121)
     most = layers.add("MaxPool", [total], kernel_shape=[2, 2], pads=[1] * 4)
     both = layers.add("Concat", [most, most], axis=1)
-    return layers.model(("batch", 3, 9, 10), layers.quantised(both, 0.0577, 121))
+    return layers.model(("batch", 3, 9, 10), layers.quantized(both, 0.0577, 121))
 
 
 def _architecture(name: str, form: str = "static") -> ModelProto:

@@ -16,8 +16,8 @@ import ingot
 import ingot_runtime
 from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.ir.op import Array
-from ingot_compiler.quantiser.round_weights import round_weights
-from ingot_compiler.quantiser.weight_layers import load_model
+from ingot_compiler.quantizer.round_weights import round_weights
+from ingot_compiler.quantizer.weight_layers import load_model
 
 
 def two_layers(depth: int = 64) -> ModelProto:
@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def quantised(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def quantized(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     """What the verb says with --json."""
     assert main(["quantize", "m.onnx", *words, "--json"]) == 0
     return checked("quantize", capsys.readouterr().out)
@@ -64,7 +64,7 @@ def test_layers_and_outputs(
 ) -> None:
     """Each layer's error is told, and what was left out; the bundle of the new model gives outputs
     as near as was told."""
-    told = quantised(capsys, "--weights", weights, "--block", "16", "--calibrate", "x.npz")
+    told = quantized(capsys, "--weights", weights, "--block", "16", "--calibrate", "x.npz")
     assert told["output"] == f"m.{weights}.onnx"
     assert [(layer["node"], layer["shape"]) for layer in told["layers"]] == [
         ("first", [64, 48]),
@@ -113,7 +113,7 @@ def test_calls_in_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     made: list[bytes] = []
     told: list[Any] = []
     for inputs in ("x.npz", "calls"):
-        told.append(quantised(capsys, "--weights", "int4", "--block", "16", "--calibrate", inputs))
+        told.append(quantized(capsys, "--weights", "int4", "--block", "16", "--calibrate", inputs))
         made.append(Path("m.int4.onnx").read_bytes())
     assert made[0] == made[1]
     one, two = (found["outputs"][0]["error"] for found in told)
@@ -183,7 +183,7 @@ def test_half_weights_keep_their_type(capsys: pytest.CaptureFixture[str]) -> Non
         nodes, [tensor("x", [2, 32], half)], [tensor("y", [2, 6], half)], {"w": weights}
     )
     Path("m.onnx").write_bytes(model.SerializeToString())
-    told = quantised(capsys, "--weights", "int8")
+    told = quantized(capsys, "--weights", "int8")
     kinds = {item.name: item.data_type for item in load_model(told["output"]).graph.initializer}
     assert kinds["w_q0_scales"] == half
     ingot.compile(told["output"]).save("m.ingot")

@@ -1,5 +1,5 @@
 """``ingot quantize --dynamic``: rows that are rounded by themselves, what it tells and refuses, and
-how near is near enough for each way to quantise."""
+how near is near enough for each way to quantize."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.unit.cli.test_quantize_static import Layers
 
 from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.passes.pipeline import optimize
-from ingot_compiler.quantiser.prepare_model import prepare_model
-from ingot_compiler.quantiser.weight_layers import load_model
-from ingot_compiler.quantiser.write_by_rows import row_layers, write_by_rows
+from ingot_compiler.quantizer.prepare_model import prepare_model
+from ingot_compiler.quantizer.weight_layers import load_model
+from ingot_compiler.quantizer.write_by_rows import row_layers, write_by_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH = 24

@@ -19,12 +19,12 @@ from tests.json_schemas import checked
 from ingot_build_rules.making.report.integer_report import products_in_floats_line
 from ingot_build_rules.tools.cli.main import main
 from ingot_compiler.passes.pipeline import optimize
-from ingot_compiler.quantiser.channel_weights import channel_weights
-from ingot_compiler.quantiser.choose_tensors import choose_tensors
-from ingot_compiler.quantiser.prepare_model import prepare_model
-from ingot_compiler.quantiser.ranges import METHODS, Range, parameters
-from ingot_compiler.quantiser.weight_layers import load_model
-from ingot_compiler.quantiser.write_integers import write_integers
+from ingot_compiler.quantizer.channel_weights import channel_weights
+from ingot_compiler.quantizer.choose_tensors import choose_tensors
+from ingot_compiler.quantizer.prepare_model import prepare_model
+from ingot_compiler.quantizer.ranges import METHODS, Range, parameters
+from ingot_compiler.quantizer.weight_layers import load_model
+from ingot_compiler.quantizer.write_integers import write_integers
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -100,7 +100,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def quantised(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def quantized(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     """What the verb says with --json."""
     assert main(["quantize", "m.onnx", "--calibrate", "calls", *words, "--json"]) == 0
     return checked("quantize", capsys.readouterr().out)
@@ -130,7 +130,7 @@ def test_errors_are_those_of_the_reference(
 ) -> None:
     """Each layer is told by its node; its error and that of the output are those that the reference
     finds between both files."""
-    told = quantised(capsys, "--activations", activations)
+    told = quantized(capsys, "--activations", activations)
     assert (told["output"], told["activations"], told["calls"]) == ("m.int8.onnx", activations, 3)
     names = [layer["node"] for layer in told["layers"]]
     assert names == [f"node {name}" for name in ("c0", "c1", "c2", "c3", "c4", "y")]
@@ -151,9 +151,9 @@ def test_errors_are_those_of_the_reference(
 def test_no_product_runs_in_floats(capsys: pytest.CaptureFixture[str]) -> None:
     """The compiler has nothing to warn of, what ends the kernel of a product is never stored, and
     the same words give the same file."""
-    told = quantised(capsys)
+    told = quantized(capsys)
     first = Path(told["output"]).read_bytes()
-    assert quantised(capsys) == told
+    assert quantized(capsys) == told
     assert Path(told["output"]).read_bytes() == first
     made = load_model(told["output"])
     graph, names = translate(made, MemoryStore())
@@ -171,7 +171,7 @@ def test_no_product_runs_in_floats(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_node_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     """It has the operands that it had, and is told with the reason."""
-    told = quantised(capsys, "--keep", "node c[34]", "--ranges", "minmax", "-o", "kept.onnx")
+    told = quantized(capsys, "--keep", "node c[34]", "--ranges", "minmax", "-o", "kept.onnx")
     reason = "--keep names it"
     assert told["left_out"] == [{"node": f"node c{n}", "reason": reason} for n in (3, 4)]
     made = {node.name: node for node in load_model("kept.onnx").graph.node}
@@ -285,7 +285,7 @@ def test_refusals(words: list[str], told: str, capsys: pytest.CaptureFixture[str
 
 
 def _written(model: ModelProto, limit: float) -> ModelProto:
-    """Quantised as if each tensor had one range, and checked by ONNX."""
+    """Quantized as if each tensor had one range, and checked by ONNX."""
     plan = choose_tensors(model)
     found = {name: parameters(-limit, limit) for name in plan.roots.values()}
     made = write_integers(model, plan, found, signed=False)

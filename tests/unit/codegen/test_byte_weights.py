@@ -67,7 +67,7 @@ def of_rows(model: ModelProto, rows: int) -> ModelProto:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("zeros", ZEROS)
 @pytest.mark.sweep(60)
-def test_dequantised_in_columns(name: str, form: str, zeros: str, tmp_path: Path) -> None:
+def test_dequantized_in_columns(name: str, form: str, zeros: str, tmp_path: Path) -> None:
     """DequantizeLinear per axis and per tensor before MatMul and Gemm, for any number of rows, a depth
     that is no multiple of four and columns that fill no panel."""
     model, expected = made(name, form, zeros, 147, 70)
@@ -147,7 +147,7 @@ def optimized(model: ModelProto) -> list[str]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_products_of_integers_stay_so(form: str) -> None:
-    """Activations that are quantised, too, are multiplied as bytes."""
+    """Activations that are quantized, too, are multiplied as bytes."""
     model, _ = made("INT8", form, "none", 64, 20)
     constants: tuple[Array, ...] = (np.array(0.1, np.float32), np.array(7, np.uint8))
     for name, array in zip(("sa", "za"), constants, strict=True):
@@ -173,7 +173,7 @@ def test_scales_stand_behind_products(name: str, form: str, zeros: str) -> None:
 
 
 def product(builder: Builder, numbers: Array, zero: Array | None, scale: Array) -> int:
-    """The first input times dequantised weights, as the frontend composes them."""
+    """The first input times dequantized weights, as the frontend composes them."""
     wide = builder.op("cast", builder.constant(numbers), dtype="f32")
     if zero is not None:
         wide = builder.op("sub", wide, builder.op("cast", builder.constant(zero), dtype="f32"))

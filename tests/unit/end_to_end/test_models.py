@@ -18,8 +18,8 @@ import pytest
 from tests.harness.codegen_harness import Array
 from tests.harness.end_to_end_harness import run_all_ways
 from tests.harness.lowering_harness import assert_close
-from tests.unit.ir.test_quantised_models import MODELS as QUANTISED_MODELS
-from tests.unit.ir.test_quantised_models import SCHEMES
+from tests.unit.ir.test_quantized_models import MODELS as QUANTIZED_MODELS
+from tests.unit.ir.test_quantized_models import SCHEMES
 
 import ingot
 from ingot_build_rules.making.options.options import make_options
@@ -42,7 +42,7 @@ OWN_CHOICE = (
 )  # families of acceptance 2 of the zoo
 RELATIVE_ERROR_MAX = 1e-4
 BYTES_MAX = 300_000
-DECODER, QUANTISED = " with caches", "QDQ "  # in rows of the page
+DECODER, QUANTIZED = " with caches", "QDQ "  # in rows of the page
 TARGET = "x86-64-v3"  # of the page's number of kernels; it depends on the target
 _HEAD = """\
 # Models
@@ -58,7 +58,7 @@ calls with all caches give. Three are kept and have a row here. All 37 are made 
 phi, phi3, gpt2, mistral, mixtral, qwen2_moe, and the decoders of whisper and t5. gpt-oss and a Qwen3.5 mixture as the builder of ONNX Runtime GenAI 0.18 itself wrote
 them are kept, too (`test_builder_decoders.py`).
 
-Quantised models (`tests/harness/quantised_models.py`) are written as quantisers write them. `test_quantised_models.py` compares them with `onnx.reference`: all
+Quantized models (`tests/harness/quantized_models.py`) are written as quantizers write them. `test_quantized_models.py` compares them with `onnx.reference`: all
 integers within one step, 99.9 % equal.
 
 The column *kernels* counts the distinct kernels among the launches for `{target}`. `pytest tests/unit/end_to_end/test_models.py --bless` writes
@@ -194,10 +194,10 @@ def row(model: str, export: str, folder: Path) -> Sequence[str]:
 
 
 def model_bytes(model: str, export: str) -> bytes:
-    """The file of a row: kept, or quantised now."""
-    if export.startswith(QUANTISED):
-        made: bytes = QUANTISED_MODELS[model][0](
-            SCHEMES[export.removeprefix(QUANTISED)]
+    """The file of a row: kept, or quantized now."""
+    if export.startswith(QUANTIZED):
+        made: bytes = QUANTIZED_MODELS[model][0](
+            SCHEMES[export.removeprefix(QUANTIZED)]
         ).SerializeToString()
         return made
     if model.endswith(DECODER):
@@ -213,7 +213,7 @@ def exports() -> Sequence[tuple[str, str]]:
         *((model, "static") for model in order),
         *((model, "dynamic") for model in order if model in DYNAMIC),
         *((f"{name}{DECODER}", exporter) for name, exporter in kept),
-        *((name, f"{QUANTISED}{scheme}") for name in QUANTISED_MODELS for scheme in SCHEMES),
+        *((name, f"{QUANTIZED}{scheme}") for name in QUANTIZED_MODELS for scheme in SCHEMES),
     ]
 
 

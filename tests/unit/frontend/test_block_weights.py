@@ -1,5 +1,5 @@
 """Products with weights of 4 and 8 bits that are scaled in blocks: kept packed in the bundle,
-equal to the product with the dequantised weights."""
+equal to the product with the dequantized weights."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_mat_mul_n_bits(
 @pytest.mark.parametrize("name", ["INT4", "UINT4", "INT8", "UINT8"])
 @pytest.mark.parametrize("form", ["matmul", "transposed", "gemm"])
 @pytest.mark.parametrize("with_zero", [False, True])
-def test_dequantised_in_blocks(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
+def test_dequantized_in_blocks(name: str, form: str, tmp_path: Path, *, with_zero: bool) -> None:
     """DequantizeLinear in blocks before MatMul, as it lies, through Transpose, in Gemm; an absent
     zero point is 0 for unsigned numbers, too."""
     depth, columns, block = 64, 20, 16
@@ -192,7 +192,7 @@ def test_scaled_in_columns(name: str, form: str, tmp_path: Path, *, with_zero: b
 
 
 def test_columns_that_are_no_blocks() -> None:
-    """Many rows are multiplied in floats, and quantised ones in integers, also behind what moves
+    """Many rows are multiplied in floats, and quantized ones in integers, also behind what moves
     them; a scale along the depth belongs to no column."""
     model, _ = _by_column("INT4", "columns", with_zero=False)
     many = ModelProto.FromString(model.SerializeToString())
@@ -207,24 +207,24 @@ def test_columns_that_are_no_blocks() -> None:
         numpy_helper.from_array(np.array(7, np.uint8), "za"),
     ]
     for move in ("Identity", "Relu"):
-        quantised = ModelProto.FromString(model.SerializeToString())
-        quantised.graph.initializer.extend(constants)
+        quantized = ModelProto.FromString(model.SerializeToString())
+        quantized.graph.initializer.extend(constants)
         before = [
             node("QuantizeLinear", "x sa za", "xq"),
             node("DequantizeLinear", "xq sa za", "xd"),
             node(move, "xd", "xm"),
             node("Transpose", "xm", "xt"),
         ]
-        after = [*before, *quantised.graph.node]
+        after = [*before, *quantized.graph.node]
         after[-1].input[0] = "xt"
         after[-1].attribute.append(helper.make_attribute("transA", 1))
-        del quantised.graph.node[:]
-        quantised.graph.node.extend(after)
-        assert ("matmul_blocks" in ops_of(quantised)) == (move == "Relu")
+        del quantized.graph.node[:]
+        quantized.graph.node.extend(after)
+        assert ("matmul_blocks" in ops_of(quantized)) == (move == "Relu")
 
 
 def test_other_shapes_are_computed(tmp_path: Path) -> None:
-    """Blocks that do not divide the depth, 2 bits, float zero points and a bias are dequantised; no
+    """Blocks that do not divide the depth, 2 bits, float zero points and a bias are dequantized; no
     kernel is needed."""
     codes, scale, zero = drawn(40, 6, 16, 4)
     bias = np.arange(6, dtype=np.float32)

@@ -354,7 +354,7 @@ def test_weights_are_converted_once(dtype: DType) -> None:
 def blocks_of_scales(
     op: str, kind: int, zero_kind: int, count: int, block: int, scale: float = 1.0
 ) -> ModelProto:
-    """``x`` [2, 6], (de)quantised with ``count`` blocks of scales along its last axis."""
+    """``x`` [2, 6], (de)quantized with ``count`` blocks of scales along its last axis."""
     zeros = np.zeros((2, count), helper.tensor_dtype_to_np_dtype(zero_kind))
     constants = [
         numpy_helper.from_array(np.full((2, count), scale, np.float32), "s"),

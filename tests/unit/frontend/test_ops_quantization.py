@@ -1,4 +1,4 @@
-"""Quantised ops, from ONNX to machine code, beside ONNX's reference."""
+"""Quantized ops, from ONNX to machine code, beside ONNX's reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def values(*shape: int) -> Array:
 @pytest.mark.sweep(6)
 @pytest.mark.parametrize("zero", [np.uint8(7), np.int8(-3), np.uint16(900), np.int16(5)])
 def test_round_trip(tmp_path: Path, zero: Any) -> None:
-    """Quantised and back, per tensor, for every integer type."""
+    """Quantized and back, per tensor, for every integer type."""
     dtype = {"uint8": U8, "int8": I8, "uint16": TensorProto.UINT16, "int16": TensorProto.INT16}[
         zero.dtype.name
     ]
@@ -60,7 +60,7 @@ def test_dynamic_range(tmp_path: Path) -> None:
 
 
 def test_products(tmp_path: Path) -> None:
-    """Integer products and convolutions are exact, and quantised again they are those of the
+    """Integer products and convolutions are exact, and quantized again they are those of the
     reference."""
     rng = np.random.default_rng(1)
     a, b = (

@@ -136,7 +136,7 @@ def test_lengths_states_and_peepholes(tmp_path: Path, op: str) -> None:
     assert_close(tables["h"][:, 2], result["yh"][:, 2], 0.0)
 
 
-def quantised(directions: int, size: int, hidden: int) -> dict[str, Array]:
+def quantized(directions: int, size: int, hidden: int) -> dict[str, Array]:
     """W, R and B of DynamicQuantizeLSTM, a scale for each column."""
     rng, columns = np.random.default_rng(5), 4 * hidden
     tables: dict[str, Array] = {"b": parameters("LSTM", directions, size, hidden)["b"]}
@@ -151,13 +151,13 @@ def quantised(directions: int, size: int, hidden: int) -> dict[str, Array]:
 @pytest.mark.broad
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
-def test_quantised_states(tmp_path: Path, batch: int, hidden: int, is_open: bool) -> None:
+def test_quantized_states(tmp_path: Path, batch: int, hidden: int, is_open: bool) -> None:
     """Integers of any depth for one row and for many, that start from given states and from zeros,
     agree with the interpreter."""
     rng = np.random.default_rng(6)
     states = rng.standard_normal((3, 2, batch, hidden)).astype(np.float32)
     states[0, 1] = 0
-    tables = quantised(2, 9, hidden) | {"p": states[2, :, 0, :1].repeat(3 * hidden, 1)}
+    tables = quantized(2, 9, hidden) | {"p": states[2, :, 0, :1].repeat(3 * hidden, 1)}
     operands = "x w r b lengths h c p w_scale w_zero r_scale r_zero"
     options = {"domain": "com.microsoft", "direction": "bidirectional", "hidden_size": hidden}
     nodes = [node("DynamicQuantizeLSTM", operands, "y yh yc", **options)]
@@ -192,7 +192,7 @@ def test_quantised_states(tmp_path: Path, batch: int, hidden: int, is_open: bool
 
 def recurrent_product(zero: int, hidden: int) -> ModelProto:
     """A layer whose weights have a zero point."""
-    tables = quantised(1, 9, hidden)
+    tables = quantized(1, 9, hidden)
     tables["r_zero"] = np.full_like(tables["r_zero"], zero)
     operands = "x w r b - - - - w_scale w_zero r_scale r_zero"
     options = {"domain": "com.microsoft", "hidden_size": hidden}
@@ -213,7 +213,7 @@ def test_integers_that_are_centred_are_multiplied(zero: int, refusals: list[str]
     assert optimized.graph.types[layer.operands[1]].dtype == ("f32" if refusals else "i8")
 
 
-def test_quantised_weights_stay_bytes_in_the_bundle(tmp_path: Path) -> None:
+def test_quantized_weights_stay_bytes_in_the_bundle(tmp_path: Path) -> None:
     """Two megabytes of them, where f32 took nine."""
     model = recurrent_product(0, 768)
     ingot.compile(model).save(tmp_path / "m.ingot")
@@ -226,10 +226,10 @@ def test_quantised_weights_stay_bytes_in_the_bundle(tmp_path: Path) -> None:
     [
         ("i8", "f32", "lstm", "sums of i32"),
         ("f32", "i32", "lstm", "i8"),
-        ("i8", "i32", "rnn", "a quantised layer to be an lstm"),
+        ("i8", "i32", "rnn", "a quantized layer to be an lstm"),
     ],
 )
-def test_quantised_operands_of_other_types_are_refused(
+def test_quantized_operands_of_other_types_are_refused(
     weights: DType, sums: DType, cell: str, message: str
 ) -> None:
     """By what was expected."""
@@ -237,7 +237,7 @@ def test_quantised_operands_of_other_types_are_refused(
     count = 3 if is_lstm else 1
     attributes: dict[str, Attribute] = {
         "activations": ("Tanh",) * count, "alphas": (0.0,) * count, "betas": (0.0,) * count, "cell": cell,
-        "clip": 0.0, "has_lengths": False, "has_peepholes": False, "input_forget": False, "is_quantised": True,
+        "clip": 0.0, "has_lengths": False, "has_peepholes": False, "input_forget": False, "is_quantized": True,
         "linear_before_reset": False, "reverse": (False,),
     }  # fmt: skip
     states = [TensorType("f32", (1, 2, 3))] * (2 if is_lstm else 1)

@@ -34,11 +34,11 @@ RESIZE = {
 }  # fmt: skip
 GRU = {
     "activations": ("sigmoid", "tanh"), "alphas": (0.0, 0.0), "betas": (0.0, 0.0), "cell": "gru", "clip": 0.0,
-    "has_lengths": True, "has_peepholes": False, "input_forget": False, "is_quantised": False, "linear_before_reset": True, "reverse": (False,),
+    "has_lengths": True, "has_peepholes": False, "input_forget": False, "is_quantized": False, "linear_before_reset": True, "reverse": (False,),
 }  # fmt: skip
 LSTM = {
     **GRU, "activations": ("sigmoid", "tanh", "tanh"), "alphas": (0.0,) * 3, "betas": (0.0,) * 3, "cell": "lstm",
-    "has_lengths": False, "is_quantised": True, "linear_before_reset": False,
+    "has_lengths": False, "is_quantized": True, "linear_before_reset": False,
 }  # fmt: skip
 # op, attributes, sizes that fit, sizes that contradict one of the constraints each, element types
 # where not f32

@@ -9,7 +9,7 @@ from onnx import ModelProto, helper
 from tests.harness.end_to_end_harness import make_model, node, tensor
 from tests.harness.frontend_harness import MemoryStore, translate
 from tests.harness.lowering_harness import HOST_ALONE, normal
-from tests.unit.frontend.test_ops_recurrent import parameters, quantised
+from tests.unit.frontend.test_ops_recurrent import parameters, quantized
 
 from ingot_compiler.backends.host.hooks import device_rules
 from ingot_compiler.ir.graph import Graph
@@ -49,7 +49,7 @@ RECURRENT = make_model(
     parameters("LSTM", 1, 9, 20),
 )
 
-QUANTISED = make_model(
+QUANTIZED = make_model(
     [
         node(
             "DynamicQuantizeLSTM",
@@ -61,9 +61,9 @@ QUANTISED = make_model(
     ],
     [tensor("x", [5, 3, 9])],
     [tensor("y", None)],
-    quantised(1, 9, 18),
+    quantized(1, 9, 18),
 )
-QUANTISED.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+QUANTIZED.opset_import.append(helper.make_opsetid("com.microsoft", 1))
 
 
 def packed(model: ModelProto, target: str) -> set[Graph]:
@@ -72,7 +72,7 @@ def packed(model: ModelProto, target: str) -> set[Graph]:
     return set(fuse(placed, [device_rules(target)]).constants)
 
 
-@pytest.mark.parametrize("model", [CONVOLUTION, PRODUCTS, INTEGERS, DOUBLES, RECURRENT, QUANTISED])
+@pytest.mark.parametrize("model", [CONVOLUTION, PRODUCTS, INTEGERS, DOUBLES, RECURRENT, QUANTIZED])
 def test_every_target_reads_the_same_bytes(model: ModelProto) -> None:
     """Vectors of 4, 8 and 16 lanes, 16 and 32 registers: one packing."""
     found = [packed(model, target) for target in TARGETS]

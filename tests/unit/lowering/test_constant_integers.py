@@ -1,4 +1,4 @@
-"""Weights that a model quantises itself: integers are computed when it is compiled."""
+"""Weights that a model quantizes itself: integers are computed when it is compiled."""
 
 import numpy as np
 import pytest
@@ -40,8 +40,8 @@ def test_steps_are_those_of_the_interpreter(op: str, dtype: str) -> None:
 
 
 def _network(*, stored: bool) -> ModelProto:
-    """One quantised convolution; its weights are integers in the file, or floats and a
-    QuantizeLinear, as quantisers write them on demand (AddQDQPairToWeight)."""
+    """One quantized convolution; its weights are integers in the file, or floats and a
+    QuantizeLinear, as quantizers write them on demand (AddQDQPairToWeight)."""
     floats = np.random.default_rng(5).normal(size=(8, 4, 3, 3)).astype(np.float32)
     integers = np.clip(np.rint(floats / np.float32(0.05)), -128, 127).astype(np.int8)
     constants = {
@@ -61,8 +61,8 @@ def _network(*, stored: bool) -> ModelProto:
 
 
 @pytest.mark.broad
-def test_weights_that_the_model_quantises_are_integers_in_the_bundle() -> None:
-    """The same kernels as with integers in the file: none quantises weights in a call."""
+def test_weights_that_the_model_quantizes_are_integers_in_the_bundle() -> None:
+    """The same kernels as with integers in the file: none quantizes weights in a call."""
     counts = {
         stored: ingot.compile(_network(stored=stored), targets="x86-64-v3")
         .text("fused")

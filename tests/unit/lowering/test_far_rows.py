@@ -22,8 +22,8 @@ def _normalised(builder: Builder, x: int) -> int:
     return builder.op("layer_norm", turned, scale, bias, axis=2, epsilon=1e-5)
 
 
-def _dequantised() -> tuple[Builder, int]:
-    """Bytes that are dequantised, and transposed then."""
+def _dequantized() -> tuple[Builder, int]:
+    """Bytes that are dequantized, and transposed then."""
     builder = Builder([TensorType("u8", SHAPE)])
     x = builder.op("cast", 0, dtype="f32")
     return builder, _normalised(builder, builder.op("mul", x, builder.literal(0.1)))
@@ -44,7 +44,7 @@ def _rows_group(builder: Builder, result: int) -> Group:
 @pytest.mark.parametrize("is_narrow", [True, False])
 def test_rows_lie_together(*, is_narrow: bool) -> None:
     """What is copied is as narrow as what was stored."""
-    group = _rows_group(*(_dequantised() if is_narrow else _of_floats()))
+    group = _rows_group(*(_dequantized() if is_narrow else _of_floats()))
     (x,) = (operand for operand in group.operands if operand.type.shape == (2, 40, 96))
     assert x.view.strides[-1] == 1
     assert x.type.dtype == ("u8" if is_narrow else "f32")
@@ -52,7 +52,7 @@ def test_rows_lie_together(*, is_narrow: bool) -> None:
 
 def test_results() -> None:
     """They are those of the interpreter."""
-    builder, result = _dequantised()
+    builder, result = _dequantized()
     draw = np.random.default_rng(1)
     check_graph(builder, [result], [draw.integers(0, 256, SHAPE).astype(np.uint8)])
     builder, result = _of_floats()

@@ -292,7 +292,7 @@ def test_new_symbols_have_no_name_of_a_size() -> None:
     assert not symbols.are_in(symbol("m"))
 
 
-def dequantised(dtype: DType = "u8", scale_shape: tuple[int, ...] = ()) -> tuple[Graph, int]:
+def dequantized(dtype: DType = "u8", scale_shape: tuple[int, ...] = ()) -> tuple[Graph, int]:
     """A graph of ``(relu(x) as integers - 3) * scale`` and that value."""
     builder = GraphBuilder([IMAGE, TensorType("f32", scale_shape)])
     integers = builder.add("cast", (builder.add("relu", (0,)),), {"dtype": dtype})
@@ -308,17 +308,17 @@ def tail_of(graph: Graph, value: int) -> NarrowTail | None:
     return narrow_tail(values, Deferred(tuple(range(len(graph.nodes))), ()), value)
 
 
-def test_a_dequantised_value_is_computed_from_its_integers() -> None:
+def test_a_dequantized_value_is_computed_from_its_integers() -> None:
     """Behind the cast: all nodes but those that make the integers; the scale is another leaf."""
-    graph, value = dequantised()
+    graph, value = dequantized()
     assert tail_of(graph, value) == NarrowTail(3, (2, 3, 4, 5), (1,))
-    assert tail_of(*dequantised("i16")) is not None
+    assert tail_of(*dequantized("i16")) is not None
 
 
 def test_what_is_not_narrow_is_stored_as_it_is() -> None:
     """Integers as wide as the result, a second tensor as large, a function that costs more."""
-    assert tail_of(*dequantised("i32")) is None
-    assert tail_of(*dequantised(scale_shape=(1, 8, 4, 5))) is None
+    assert tail_of(*dequantized("i32")) is None
+    assert tail_of(*dequantized(scale_shape=(1, 8, 4, 5))) is None
     builder = GraphBuilder([TensorType("u8", (4, 4))])
     result = builder.add("exp", (builder.add("cast", (0,), {"dtype": "f32"}),))
     assert tail_of(builder.finish([result]), result) is None

@@ -182,7 +182,7 @@ def test_bounded_fast_pool(planner: str, slow_bytes: int) -> None:
     [("greedy_by_size", 7920256), ("greedy_by_conflicts", 7200256), ("hill_climb", 7200256)],
 )
 def test_residual_block(planner: str, size_bytes: int) -> None:
-    """A residual block of a quantised network."""
+    """A residual block of a quantized network."""
     assert total_bytes(RESIDUAL_BLOCK, plan_with(planner, RESIDUAL_BLOCK, UNBOUNDED)) == size_bytes
     assert lower_bound_bytes(RESIDUAL_BLOCK) == 7200256
 

@@ -1,4 +1,4 @@
-"""Dequantised integers that elementwise ops read stay integers in the bundle."""
+"""Dequantized integers that elementwise ops read stay integers in the bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZE = 100  # 40,000 bytes of f32
 INPUTS = [TensorType("f32", (1, SIZE, SIZE))]
 
 
-def dequantised(weights: Weights, size: int = SIZE, dtype: str = "u8") -> list[int]:
+def dequantized(weights: Weights, size: int = SIZE, dtype: str = "u8") -> list[int]:
     """Integers, the same in f32, less a zero point, by a scale for each row."""
     codes = weights.constant("codes", dtype, 1, size, size)
     wide = weights.add("cast", (codes,), dtype="f32")
@@ -38,7 +38,7 @@ def read(weights: Weights, value: int) -> int:
 def test_kernels_widen_what_they_read() -> None:
     """The integers are stored, once for two readers with scales of their own."""
     weights = Weights(INPUTS)
-    codes, *widened = dequantised(weights)
+    codes, *widened = dequantized(weights)
     other = weights.add("mul", (widened[0], weights.builder.scalar("f32", 0.5)))
     found = constant_values(
         weights.builder.finish([read(weights, widened[-1]), read(weights, other)])
@@ -51,33 +51,33 @@ Made = Callable[[Weights], tuple[int, int]]
 
 
 def _returned(weights: Weights) -> tuple[int, int]:
-    value = dequantised(weights)[-1]
+    value = dequantized(weights)[-1]
     return value, value
 
 
 def _multiplied(weights: Weights) -> tuple[int, int]:
-    value = dequantised(weights)[-1]
+    value = dequantized(weights)[-1]
     return value, weights.add("matmul", (value, 0))
 
 
 def _of_another_constant(weights: Weights) -> tuple[int, int]:
-    value = dequantised(weights)[-1]
+    value = dequantized(weights)[-1]
     twice = weights.add("concat", (value, value), axis=0)
     return value, weights.add("add", (read(weights, value), twice))
 
 
 def _small(weights: Weights) -> tuple[int, int]:
-    value = dequantised(weights, 1)[-1]
+    value = dequantized(weights, 1)[-1]
     return value, read(weights, value)
 
 
 def _of_floats(weights: Weights) -> tuple[int, int]:
-    value = dequantised(weights, dtype="f64")[-1]
+    value = dequantized(weights, dtype="f64")[-1]
     return value, read(weights, value)
 
 
 def _with_more_ops(weights: Weights) -> tuple[int, int]:
-    value = weights.add("abs", (weights.add("neg", (dequantised(weights)[-1],)),))
+    value = weights.add("abs", (weights.add("neg", (dequantized(weights)[-1],)),))
     return value, read(weights, value)
 
 
@@ -91,7 +91,7 @@ def test_what_is_a_constant_all_the_same(made: Made) -> None:
     assert value in constant_values(weights.builder.finish([result]))
 
 
-def quantised_masks(layers: int, size: int) -> ModelProto:
+def quantized_masks(layers: int, size: int) -> ModelProto:
     """One mask of bytes, which each layer adds with a scale of its own."""
     constants: dict[str, Any] = {
         "mask": np.arange(size * size, dtype=np.uint8).reshape(1, size, size)
@@ -113,7 +113,7 @@ def quantised_masks(layers: int, size: int) -> ModelProto:
 def test_bundles_are_as_small_as_the_model(tmp_path: Path) -> None:
     """Eight layers share the bytes of a mask, beside which there is little; the results are those of
     the reference."""
-    model, path = quantised_masks(8, 512), tmp_path / "m.ingot"
+    model, path = quantized_masks(8, 512), tmp_path / "m.ingot"
     ingot.compile(model).save(path)
     assert path.stat().st_size < model.ByteSize() + 200_000
     x = np.random.default_rng(1).normal(size=(4, 512, 512)).astype(np.float32)

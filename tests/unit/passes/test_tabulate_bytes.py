@@ -13,7 +13,7 @@ from onnx import ModelProto, helper
 from tests.harness.codegen_harness import RUNNABLE
 from tests.harness.end_to_end_harness import make_model, reference, run_all_ways, tensor
 from tests.harness.frontend_harness import MemoryStore, translate
-from tests.harness.quantised_models import Layers, Scheme
+from tests.harness.quantized_models import Layers, Scheme
 
 import ingot
 from ingot_compiler.ir.builder import GraphBuilder
@@ -30,8 +30,8 @@ SIGNS: tuple[type[np.integer[Any]], ...] = (np.uint8, np.int8)
 
 
 def _silu(layers: Layers, x: str) -> str:
-    """Quantised in between, as tools do it."""
-    gate = layers.requantised(layers.add("Sigmoid", [x]), 1 / 255, 0)
+    """Quantized in between, as tools do it."""
+    gate = layers.requantized(layers.add("Sigmoid", [x]), 1 / 255, 0)
     return layers.add("Mul", [x, gate])
 
 
@@ -45,7 +45,7 @@ def _gelu_by_erf(layers: Layers, x: str) -> str:
 
 def _hard_swish(layers: Layers, x: str) -> str:
     """Arithmetic alone, and much of it."""
-    gate = layers.requantised(layers.add("HardSigmoid", [x], alpha=1 / 6), 1 / 255, 0)
+    gate = layers.requantized(layers.add("HardSigmoid", [x], alpha=1 / 6), 1 / 255, 0)
     return layers.add("Mul", [x, gate])
 
 
@@ -82,12 +82,12 @@ def _scaled_rows(layers: Layers, x: str) -> str:
 def _of_two(layers: Layers, x: str) -> str:
     """Of two tensors of integers."""
     turned = layers.add("Transpose", [layers.add("Transpose", [x], perm=[0, 2, 1])], perm=[0, 2, 1])
-    rows = layers.requantised(layers.add("CumSum", [turned, layers.constant(1)]), 0.5, 128)
+    rows = layers.requantized(layers.add("CumSum", [turned, layers.constant(1)]), 0.5, 128)
     return layers.add("Mul", [layers.add("Sigmoid", [x]), rows])
 
 
 COMPUTED: dict[str, Function] = {
-    "requantised": lambda _, x: x,
+    "requantized": lambda _, x: x,
     "a limit": _of_one("Relu"),
     "a function for each row": _scaled_rows,
     "a function along rows": _of_one("Softmax"),
@@ -98,11 +98,11 @@ COMPUTED: dict[str, Function] = {
 def model_of(
     function: Function, sign: type[np.integer[Any]] = np.uint8, shape: Sequence[int | str] = SHAPE
 ) -> ModelProto:
-    """``function`` between two quantisations."""
+    """``function`` between two quantizations."""
     middle = 128 if sign is np.uint8 else 0
     layers = Layers(Scheme(activations=sign))
-    x = layers.requantised("x", 0.03, middle - 13)
-    result = layers.quantised(function(layers, x), 0.02, middle - 50)
+    x = layers.requantized("x", 0.03, middle - 13)
+    result = layers.quantized(function(layers, x), 0.02, middle - 50)
     dtype = helper.np_dtype_to_tensor_dtype(np.dtype(sign))
     inputs, outputs = [tensor("x", list(shape))], [tensor(result, None, dtype)]
     return make_model(layers.nodes, inputs, outputs, layers.stored)

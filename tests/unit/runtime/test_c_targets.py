@@ -1,5 +1,5 @@
 """Programs without Python for aarch64 and riscv64: every architecture of ``tests/models`` and
-quantised ones, by the loader in C, under qemu-user."""
+quantized ones, by the loader in C, under qemu-user."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.harness import quantised_models
+from tests.harness import quantized_models
 from tests.harness.end_to_end_harness import reference
 from tests.harness.lowering_harness import assert_close
 from tests.harness.qemu_harness import Foreign
-from tests.harness.quantised_models import Scheme
+from tests.harness.quantized_models import Scheme
 from tests.tidy.source import ROOT
 from tests.unit.end_to_end.test_models import DYNAMIC, RELATIVE_ERROR_MAX, STATIC, Cases
-from tests.unit.ir.test_quantised_models import assert_within_a_step, sample
+from tests.unit.ir.test_quantized_models import assert_within_a_step, sample
 from tests.unit.runtime.test_c_native import DYNAMIC_SIZE_BYTES_MAX, SIZE_BYTES_MAX, loader_of
 
 import ingot
@@ -50,7 +50,7 @@ def test_an_architecture_gives_pytorchs_outputs(model: str, target: str, tmp_pat
 def test_products_of_bytes(target: str, tmp_path: Path) -> None:
     """Each way to multiply bytes gives the integers of ONNX's reference, up to a step."""
     architecture, cpu = target.split("+", maxsplit=1)[0], FEATURES.get(target, ("", ""))[0]
-    makers = (quantised_models.perceptron, quantised_models.network, quantised_models.attention)
+    makers = (quantized_models.perceptron, quantized_models.network, quantized_models.attention)
     shapes = ((40, 33), (3, 3, 12, 12), (4, 11, 16))
     for make, shape in zip(makers, shapes, strict=True):
         model, feed = make(Scheme()), {"x": sample(*shape)}
@@ -65,7 +65,7 @@ def test_a_processor_without_the_features_is_refused(target: str, tmp_path: Path
     """The auxiliary vector is read: what lacks is named, and a bundle with both levels runs."""
     architecture, *features = target.split("+")
     (with_all, without) = FEATURES[target]
-    model = quantised_models.perceptron(Scheme())
+    model = quantized_models.perceptron(Scheme())
     ingot.compile(model, targets=[target]).save(tmp_path / "one.ingot")
     refused = Foreign.export(tmp_path / "one.ingot", architecture, without)
     done = refused.start(["--shape", "x=2x33"])
@@ -95,7 +95,7 @@ def test_a_program_is_small_and_proves_itself(target: str, tmp_path: Path) -> No
 def test_a_dynamic_program_opens_devices(target: str, place: str, tmp_path: Path) -> None:
     """The whole model on a device of kind cpu, or the second half of it: on one thread of it and on
     two the bits are those of the static program."""
-    model, x = quantised_models.network(Scheme()), {"x": sample(3, 3, 12, 12)}
+    model, x = quantized_models.network(Scheme()), {"x": sample(3, 3, 12, 12)}
     ingot.compile(model, targets=[target]).save(tmp_path / "s.ingot")
     expected = Foreign.export(tmp_path / "s.ingot", target).run(x)
     names = [node.name or node.output[0] for node in model.graph.node]
@@ -116,7 +116,7 @@ def test_a_dynamic_program_opens_devices(target: str, place: str, tmp_path: Path
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_damaged_program_is_refused(target: str, tmp_path: Path) -> None:
     """By a digest, with exit code 4, as on the machine that compiled it."""
-    model = quantised_models.perceptron(Scheme())
+    model = quantized_models.perceptron(Scheme())
     ingot.compile(model, targets=[target]).save(tmp_path / "m.ingot")
     program = Foreign.export(tmp_path / "m.ingot", target)
     data = bytearray((tmp_path / "m").read_bytes())

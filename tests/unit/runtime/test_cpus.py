@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 from onnx import ModelProto, TensorProto
-from tests.harness import quantised_models
+from tests.harness import quantized_models
 from tests.harness.codegen_harness import Array
 from tests.harness.end_to_end_harness import make_model, node, tensor
 from tests.harness.lowering_harness import normal
 from tests.harness.qemu_harness import Foreign, emulator
-from tests.harness.quantised_models import Scheme
+from tests.harness.quantized_models import Scheme
 from tests.unit.backends.test_opencl_models import chain
 from tests.unit.end_to_end.test_end_to_end_devices import X, network
-from tests.unit.ir.test_quantised_models import sample
+from tests.unit.ir.test_quantized_models import sample
 
 import ingot
 import ingot_runtime
@@ -76,7 +76,7 @@ MODELS = {
     "network": (network, X),
     "halves": (halves, normal(4, 5, 33)),
     "attention": (attention, normal(5, 2, 19, 24)),
-    "bytes": (lambda: quantised_models.network(Scheme()), sample(3, 3, 12, 12)),
+    "bytes": (lambda: quantized_models.network(Scheme()), sample(3, 3, 12, 12)),
 }
 
 

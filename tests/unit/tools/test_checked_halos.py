@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 from tests.harness.end_to_end_harness import make_model, tensor
-from tests.harness.quantised_models import Array, Layers, Scheme
+from tests.harness.quantized_models import Array, Layers, Scheme
 
 from ingot_build_rules.making.options.options import make_options
 from ingot_build_rules.making.stages.compile_model import compile_model
@@ -46,16 +46,16 @@ ZEROS: dict[Any, tuple[int, ...]] = {
 
 
 def windows(scheme: Scheme, image: tuple[int | str, ...], first: int) -> ModelProto:
-    """Every form of a window over its own quantised copy of ``x``; the zero points take turns,
+    """Every form of a window over its own quantized copy of ``x``; the zero points take turns,
     beginning at ``first``."""
     layers, results = Layers(scheme), list[str]()
     zeros = ZEROS[scheme.activations]
     for at, (op, shape, told) in enumerate(WINDOWS.values(), first):
         zero = zeros[at % len(zeros)]
-        x = layers.requantised("x", 0.0143, zero)
+        x = layers.requantized("x", 0.0143, zero)
         axis = 1 if op == "ConvTranspose" else 0
         y = layers.add(op, [x, *([layers.weights(*shape, axis=axis)] if shape else [])], **told)
-        results.append(layers.requantised(y, 0.0143 if "Pool" in op else 0.09, zero))
+        results.append(layers.requantized(y, 0.0143 if "Pool" in op else 0.09, zero))
     outputs = [tensor(name, None) for name in results]
     return make_model(layers.nodes, [tensor("x", image)], outputs, layers.stored)
 

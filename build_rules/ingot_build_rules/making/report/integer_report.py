@@ -1,4 +1,4 @@
-"""Reports which parts of a quantised model run in floats, in one line.
+"""Reports which parts of a quantized model run in floats, in one line.
 
 In: refusals of the passes, names. Out: text, empty where there is nothing to tell. Not done here:
 which products they are (``ingot_compiler.passes.products_in_floats``).
@@ -21,7 +21,7 @@ def products_in_floats_line(refusals: Sequence[Refusal], names: Names) -> str:
         if item.pattern == INTEGER_PRODUCT:
             by_reason.setdefault(item.reason, []).append(names.describe(item.source))
     parts = [f"{_some(nodes)}: {reason}" for reason, nodes in by_reason.items()]
-    return f"runs in floats in this quantised model: {'; '.join(parts)}" if parts else ""
+    return f"runs in floats in this quantized model: {'; '.join(parts)}" if parts else ""
 
 
 def _some(nodes: Sequence[str]) -> str:

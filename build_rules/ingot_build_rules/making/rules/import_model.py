@@ -76,7 +76,7 @@ class _Weights:
     def write(self, content: memoryview) -> str:
         if content.nbytes > _SMALL_BYTES_MAX:
             return self._kept(content)
-        # Quantised models have hundreds of equal scales and zero points: each is looked for once.
+        # Quantized models have hundreds of equal scales and zero points: each is looked for once.
         small = bytes(content)
         if small not in self._small:
             self._small[small] = self._kept(content)

@@ -16,9 +16,9 @@ from ingot_build_rules.tools.cli.shell import console
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_compiler.quantiser.weight_layers import Model
+    from ingot_compiler.quantizer.weight_layers import Model
 
-# What belongs to one way to quantise: its name, and the options that say nothing of the others.
+# What belongs to one way to quantize: its name, and the options that say nothing of the others.
 _OPTIONS = {
     "weights": ("block", "calibrate", "max_error"),
     "dynamic": ("keep", "calibrate", "max_error"),
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         quantize_dynamic,
         quantize_static,
     )
-    from ingot_compiler.quantiser.weight_layers import load_model
+    from ingot_compiler.quantizer.weight_layers import load_model
 
     way = _checked(arguments)
     path = arguments.model
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(output, [path])
     model = load_model(path)
     ways = {"weights": quantize_blocks, "dynamic": quantize_dynamic, "static": quantize_static}
-    made = ways[way].quantise(model, arguments)
+    made = ways[way].quantize(model, arguments)
     _write(output, made.data)
     values: dict[str, Any] = {
         "model": path,
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _checked(arguments: argparse.Namespace) -> str:
-    """Which way to quantise; options of another one beside it are refused."""
+    """Which way to quantize; options of another one beside it are refused."""
     where, none = "command ingot quantize", "nothing says what to quantize"
     if not (arguments.weights or arguments.dynamic or arguments.calibrate):
         why = (

@@ -41,7 +41,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
-_QUANTISED_COUNT_MAX = 4  # of a literal that stands for floats: more of them are weights
+_QUANTIZED_COUNT_MAX = 4  # of a literal that stands for floats: more of them are weights
 _FLOAT_COUNT_MAX = 64  # of a tensor whose floats are looked at: factors of sizes
 
 
@@ -294,9 +294,9 @@ class OpContext(OnnxNode):
         self.translation.known_values[result] = known_values
         return result
 
-    def constant(self, source: ConstantSource, *, is_quantised: bool = False) -> int:
+    def constant(self, source: ConstantSource, *, is_quantized: bool = False) -> int:
         """A stored tensor: a literal when it is small enough for the graph's text, else by its
-        number; ``is_quantised``: it is dequantised and read by nothing else, so that it is weights,
+        number; ``is_quantized``: it is dequantized and read by nothing else, so that it is weights,
         unless it has very few elements."""
         self._check_size(source.type)
         shape, dtype = source.type.shape, source.type.dtype
@@ -304,7 +304,7 @@ class OpContext(OnnxNode):
             halves = ConstantSource(source.weight, TensorType(source.stored, shape))
             return self.add("cast", self.constant(halves), dtype=dtype)
         count = prod(dim for dim in shape if isinstance(dim, int))
-        count_max = _QUANTISED_COUNT_MAX if is_quantised else _LITERAL_COUNT_MAX
+        count_max = _QUANTIZED_COUNT_MAX if is_quantized else _LITERAL_COUNT_MAX
         if shape == () or (dtype not in FLOATS and count <= count_max):
             return self._literal(source)
         if source.weight in self.translation.local:

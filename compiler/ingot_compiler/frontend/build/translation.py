@@ -29,7 +29,7 @@ _VALUE_MAX = -2  # greatest id of a value that is no tensor; -1 is an absent res
 
 @dataclass(frozen=True, slots=True)
 class BlockWeights:
-    """A dequantised matrix: its numbers, scales and zero points, one for ``block`` numbers along
+    """A dequantized matrix: its numbers, scales and zero points, one for ``block`` numbers along
     ``axis`` of the matrix as it is stored, or, where ``block`` is 0, one for each place of ``axis``
     or for all; ``is_turned``: it was transposed since."""
 
@@ -48,7 +48,7 @@ class Translation:
     ``stored``: constants of integers, which may be indices or zero points; ``local``: constants of
     function bodies, by a name of their own; ``makers``: a size that is known at run time only ->
     the nodes that compute it; ``block_weights``: matrices that are scaled in blocks
-    or columns; ``dequantised``: floats made of 8-bit integers;
+    or columns; ``dequantized``: floats made of 8-bit integers;
     ``same_names``: which dimensions of inputs are one size; ``seed``: the input from which random
     numbers come; ``values``: those that are no tensors; ``custom_ops``: definitions of the user by
     domain and name; ``declared``: sizes that the file gives of tensors, by their
@@ -65,7 +65,7 @@ class Translation:
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])
     local: dict[str, memoryview] = field(default_factory=dict[str, memoryview])
     block_weights: dict[int, BlockWeights] = field(default_factory=dict[int, BlockWeights])
-    dequantised: set[int] = field(default_factory=set[int])
+    dequantized: set[int] = field(default_factory=set[int])
     same_names: SameNames = field(default_factory=SameNames)
     custom_ops: Mapping[tuple[str, str], CustomOp] = field(
         default_factory=dict[tuple[str, str], CustomOp]

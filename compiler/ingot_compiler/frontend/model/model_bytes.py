@@ -1,6 +1,6 @@
 """A changed model as bytes: with further outputs, without what nothing reads.
 
-In: ``ModelProto``s. Out: bytes. Not done here: the changes (``quantise_model``, ``calibrated``).
+In: ``ModelProto``s. Out: bytes. Not done here: the changes (``quantize_model``, ``calibrated``).
 """
 
 from __future__ import annotations

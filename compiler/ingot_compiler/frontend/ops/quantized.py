@@ -68,7 +68,7 @@ def _dequantize_linear(context: OpContext) -> Sequence[int]:
     result = cast(context, context.add("mul", difference, factor), dtype)
     note_block_weights(context, result, BlockWeights(x, scale, zero, axis, block))
     if context.dtype_of(x) in ("i8", "u8"):
-        context.translation.dequantised.add(result)
+        context.translation.dequantized.add(result)
     return (result,)
 
 
@@ -76,7 +76,7 @@ DEQUANTIZE_LINEAR = OnnxOp("DequantizeLinear", _dequantize_linear)
 
 
 def _dynamic_quantize_linear(context: OpContext) -> Sequence[int]:
-    """Quantise to u8 by the tensor's own range.
+    """Quantize to u8 by the tensor's own range.
 
     In: a float tensor. Out: u8 tensor, scale, zero point.
     """
@@ -129,7 +129,7 @@ def _mat_mul_integer(context: OpContext) -> Sequence[int]:
 
 
 def _q_linear_conv(context: OpContext) -> Sequence[int]:
-    """Convolution of quantised tensors, quantised again.
+    """Convolution of quantized tensors, quantized again.
 
     In: x, w, scales, zero points, perhaps bias. Out: an 8-bit tensor.
     """
@@ -152,7 +152,7 @@ def _scale(context: OpContext, value: int, x: int, axis: int) -> int:
 
 
 def _q_linear_mat_mul(context: OpContext) -> Sequence[int]:
-    """Product of quantised matrices, quantised again.
+    """Product of quantized matrices, quantized again.
 
     In: a, b, scales, zero points. Out: an 8-bit tensor.
     """

@@ -5,12 +5,12 @@ In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D direction
 weights[D, H, G*H]; initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D,
 B, H] (lstm), candidate weights[D, H, H] (gru without ``linear_before_reset``; ``weights`` then has
 two gates), recurrent bias[D, H] (gru with it), lengths i64[B] (``has_lengths``), peepholes[D, 3*H]
-(``has_peepholes``), scale[D, G*H] and sums i32[D, G*H] (``is_quantised``). Out: y[T, D, B, H],
+(``has_peepholes``), scale[D, G*H] and sums i32[D, G*H] (``is_quantized``). Out: y[T, D, B, H],
 final h and (lstm) final c, both [D, B, H]. Not done here: the product with the inputs' weights
 (``matmul``), layouts (the frontend).
 
-``is_quantised`` (lstm): the weights are 8-bit integers, each column with its scale and the sum of
-its integers. In every step, each row of the state is quantised to u8 by its own range, as by ONNX
+``is_quantized`` (lstm): the weights are 8-bit integers, each column with its scale and the sum of
+its integers. In every step, each row of the state is quantized to u8 by its own range, as by ONNX
 DynamicQuantizeLinear, and the product is one of integers.
 """
 
@@ -44,7 +44,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
 """cell -> (gates, activations)."""
 
-_FLAGS = ("has_lengths", "has_peepholes", "input_forget", "is_quantised", "linear_before_reset")
+_FLAGS = ("has_lengths", "has_peepholes", "input_forget", "is_quantized", "linear_before_reset")
 _ATTRIBUTES = (*_FLAGS, "activations", "alphas", "betas", "cell", "clip", "reverse")
 _PER_DIRECTION = ("weights", "candidate", "bias", "peepholes", "scale", "sums")
 """The operands that an entry of the state is computed with."""
@@ -74,7 +74,7 @@ def operand_names(attributes: Attributes) -> tuple[str, ...]:
         names.append("bias" if attribute_bool(attributes, "linear_before_reset") else "candidate")
     names += ["lengths"] if attribute_bool(attributes, "has_lengths") else []
     names += ["peepholes"] if attribute_bool(attributes, "has_peepholes") else []
-    return (*names, "scale", "sums") if attribute_bool(attributes, "is_quantised") else tuple(names)
+    return (*names, "scale", "sums") if attribute_bool(attributes, "is_quantized") else tuple(names)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
@@ -105,7 +105,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 def _check_integers(given: Mapping[str, TensorType]) -> None:
     """What a product of integers has besides."""
     if "scale" in given:
-        require("c" in given, "a quantised layer to be an lstm", tuple(given))
+        require("c" in given, "a quantized layer to be an lstm", tuple(given))
         require_dtype(given["weights"], BYTES)
         require(given["sums"].dtype == "i32", "sums of i32", given["sums"])
 

@@ -10,8 +10,8 @@ where everything lies (``recurrent_layer``).
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, symbol
-from ingot_compiler.kernels.quantised_rows import (
-    QuantisedRows,
+from ingot_compiler.kernels.quantized_rows import (
+    QuantizedRows,
     divisor_of,
     integer_of,
     scale_of,
@@ -72,9 +72,9 @@ def _program(layer: RecurrentLayer) -> LoopProgram:
 def _step(layer: RecurrentLayer) -> tuple[Statement, ...]:
     """One step of time for the block's rows."""
     weights = layer.given["weights"]
-    if layer.quantised is not None:
-        product = layer.product(1, layer.quantised.integers, weights, layer.columns, 0)
-        return _quantise(layer, layer.quantised), product, _for_rows(layer, *_lstm(layer))
+    if layer.quantized is not None:
+        product = layer.product(1, layer.quantized.integers, weights, layer.columns, 0)
+        return _quantize(layer, layer.quantized), product, _for_rows(layer, *_lstm(layer))
     product = layer.product(1, layer.h, weights, layer.columns, 0)
     if layer.cell == "lstm":
         return product, _for_rows(layer, *_lstm(layer))
@@ -83,7 +83,7 @@ def _step(layer: RecurrentLayer) -> tuple[Statement, ...]:
     return product, *_reset_first(layer), _for_rows(layer, *_gru(layer))
 
 
-def _quantise(layer: RecurrentLayer, quantised: QuantisedRows) -> For:
+def _quantize(layer: RecurrentLayer, quantized: QuantizedRows) -> For:
     """The state of the block's rows as u8, each by its own range."""
     direction, state = layer.unit.direction, layer.state(layer.h)
     low, high, scale, divisor, zero = (
@@ -98,9 +98,9 @@ def _quantise(layer: RecurrentLayer, quantised: QuantisedRows) -> For:
         Let("scale", scale_of(low, high)),
         Let("divisor", divisor_of(scale)),
         Let("zero", zero_of(low, divisor)),
-        layer.store(quantised.scale, scale, direction, layer.row),
-        layer.store(quantised.zero, Apply("cast", (zero,), "i32"), direction, layer.row),
-        layer.lanes(layer.store_state(quantised.integers, integer)),
+        layer.store(quantized.scale, scale, direction, layer.row),
+        layer.store(quantized.zero, Apply("cast", (zero,), "i32"), direction, layer.row),
+        layer.lanes(layer.store_state(quantized.integers, integer)),
     )
     return layer.rows(body)
 

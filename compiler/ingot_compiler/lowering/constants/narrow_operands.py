@@ -1,11 +1,11 @@
-"""Operands of elementwise ops that are dequantised integers of 8 bits: kernels compute them from the
+"""Operands of elementwise ops that are dequantized integers of 8 bits: kernels compute them from the
 integers, so that no bundle stores them in f32.
 
 In: a graph, the values that could be constants. Out: those that are left to the kernels. Not done
 here: what could be a constant (``constant_expression``), factors of products
 (``widened_factors``).
 
-A table of positions or a mask that a tool quantised has a scale of its own in each layer: one for
+A table of positions or a mask that a tool quantized has a scale of its own in each layer: one for
 all of f32 would have four times its bytes, and those of a layer as many times as there are layers.
 """
 

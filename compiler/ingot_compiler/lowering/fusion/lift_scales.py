@@ -1,10 +1,10 @@
-"""Scales and zero points of quantised tensors as operands of a kernel, in the place of numbers in
+"""Scales and zero points of quantized tensors as operands of a kernel, in the place of numbers in
 its code.
 
 In: a deferred tree. Out: the tree, its literals become leaves. Not done here: the kernel
 (``make_group``).
 
-Every quantised tensor of a model has numbers of its own, so layers that are equal otherwise would
+Every quantized tensor of a model has numbers of its own, so layers that are equal otherwise would
 have no kernel in common. Read from memory, a number costs nothing beside what it is applied to.
 """
 
@@ -20,7 +20,7 @@ from ingot_compiler.lowering.fusion.deferred import Deferred
 from ingot_compiler.lowering.fusion.storage import Storage
 from ingot_compiler.lowering.fusion.values import FusionValues
 
-_QUANTISED = ("i8", "u8")
+_QUANTIZED = ("i8", "u8")
 _LIMITS = ("max", "min")  # those of an element type, the same for all layers
 
 
@@ -28,7 +28,7 @@ def lift_scales(values: FusionValues, storage: Storage, value: int, tree: Deferr
     """Make leaves of the numbers that are added to something or multiplied with it, where the tree
     reads or writes 8-bit integers; ``value`` is its result."""
     touched = [value, *(leaf for leaf, _ in tree.leaves)]
-    if not any(values.type_of(each).dtype in _QUANTISED for each in touched):
+    if not any(values.type_of(each).dtype in _QUANTIZED for each in touched):
         return tree
     nodes = {index: values.node(index) for index in tree.nodes}
     lifted = {

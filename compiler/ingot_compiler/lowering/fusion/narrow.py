@@ -4,7 +4,7 @@ result of the tree.
 In: a deferred tree. Out: ``NarrowTail``. Not done here: when a narrow value is stored in place of
 the result (``fuser``).
 
-A dequantised value has four bytes for one of its integers, and is computed from them by less than
+A dequantized value has four bytes for one of its integers, and is computed from them by less than
 it costs to store and load: whoever reads it may compute it again.
 """
 

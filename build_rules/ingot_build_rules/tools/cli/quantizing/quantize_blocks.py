@@ -1,6 +1,6 @@
 """Weights as integers of 4 or 8 bits, scaled in blocks, for the verb ``quantize``.
 
-In: a model, the options of the command. Out: ``QuantisedModel``. Not done here: rounding
+In: a model, the options of the command. Out: ``QuantizedModel``. Not done here: rounding
 (``ingot_compiler.frontend``), running (``calibration``).
 """
 
@@ -18,25 +18,25 @@ from ingot_build_rules.tools.cli.measuring.calibration import (
     distances,
 )
 from ingot_build_rules.tools.cli.quantizing.quantize_error import judged
-from ingot_build_rules.tools.cli.quantizing.quantized import QuantisedModel
+from ingot_build_rules.tools.cli.quantizing.quantized import QuantizedModel
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ingot_compiler.quantiser.quantise_model import LayerError, Squares
-    from ingot_compiler.quantiser.weight_layers import Model, WeightLayer
+    from ingot_compiler.quantizer.quantize_model import LayerError, Squares
+    from ingot_compiler.quantizer.weight_layers import Model, WeightLayer
 
 _BITS = {"int4": 4, "int8": 8}
 _BLOCK_MIN, _BLOCK = 16, "32"
 _HEADING = "error of each layer, rms:"
 
 
-def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
+def quantize(model: Model, arguments: argparse.Namespace) -> QuantizedModel:
     """Round the matrices of products; UserError where there is none."""
-    from ingot_compiler.quantiser.quantise_model import quantise_model
-    from ingot_compiler.quantiser.weight_layers import find_layers
+    from ingot_compiler.quantizer.quantize_model import quantize_model
+    from ingot_compiler.quantizer.weight_layers import find_layers
 
     block = _block(arguments.block or _BLOCK)
     layers, left = find_layers(model.graph, block)
@@ -45,7 +45,7 @@ def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
     files = calibration_files(arguments.calibrate) if arguments.calibrate else []
     squares = _squares(model, layers, files) if files else {}
     bits = _BITS[arguments.weights]
-    data, errors = quantise_model(model, layers, bits, block, squares)
+    data, errors = quantize_model(model, layers, bits, block, squares)
     report = {
         "weights": arguments.weights,
         "block": block,
@@ -54,7 +54,7 @@ def quantise(model: Model, arguments: argparse.Namespace) -> QuantisedModel:
         "left_out": [{"node": name, "reason": reason} for name, reason in left],
         "outputs": _outputs(model, data, files) if files else [],
     }
-    return QuantisedModel(data, judged(report, arguments, lambda _: None), _HEADING)
+    return QuantizedModel(data, judged(report, arguments, lambda _: None), _HEADING)
 
 
 def _nothing(path: str, left: list[tuple[str, str]]) -> UserError:

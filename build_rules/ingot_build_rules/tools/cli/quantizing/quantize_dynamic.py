@@ -1,8 +1,8 @@
 """Products of integers whose activations are rounded when the model runs, row by row, for the verb
 ``quantize``.
 
-In: a model, the options of the command. Out: ``QuantisedModel``. Not done here: rewriting
-(``ingot_compiler.quantiser``), running (``calibration``).
+In: a model, the options of the command. Out: ``QuantizedModel``. Not done here: rewriting
+(``ingot_compiler.quantizer``), running (``calibration``).
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.tools.cli.measuring.calibration import calibration_files, compiled, distances
 from ingot_build_rules.tools.cli.quantizing.quantize_error import judged
-from ingot_build_rules.tools.cli.quantizing.quantized import QuantisedModel
+from ingot_build_rules.tools.cli.quantizing.quantized import QuantizedModel
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_compiler.quantiser.weight_layers import Model
+    from ingot_compiler.quantizer.weight_layers import Model
 
 _HEADING = "error of what each layer gives, rms:"
-_ROUNDED = "quantised, each row by its own range:"
+_ROUNDED = "quantized, each row by its own range:"
 
 
-def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
+def quantize(given: Model, arguments: argparse.Namespace) -> QuantizedModel:
     """Round the operands of products by stored matrices; UserError where there is none."""
     from ingot_compiler.frontend.model.model_bytes import model_bytes, with_outputs
-    from ingot_compiler.quantiser.prepare_model import prepare_model
-    from ingot_compiler.quantiser.write_by_rows import row_layers, write_by_rows
+    from ingot_compiler.quantizer.prepare_model import prepare_model
+    from ingot_compiler.quantizer.write_by_rows import row_layers, write_by_rows
 
     model, kept = prepare_model(given), tuple(arguments.keep or ())
     layers, left = row_layers(model, kept)
@@ -67,4 +67,4 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
         {"name": name, "error": errors[name]} for name in outputs if name in errors
     ]
     heading = _HEADING if files else _ROUNDED
-    return QuantisedModel(model_bytes(made), judged(report, arguments, without), heading)
+    return QuantizedModel(model_bytes(made), judged(report, arguments, without), heading)

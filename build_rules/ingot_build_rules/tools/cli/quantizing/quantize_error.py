@@ -1,4 +1,4 @@
-"""Whether a quantised model is near enough to the float one, and which node costs most, for the
+"""Whether a quantized model is near enough to the float one, and which node costs most, for the
 verb ``quantize``.
 
 In: the errors of outputs and layers. Out: warnings, proposals, a refusal. Not done here: measuring
@@ -73,7 +73,7 @@ def _refusal(worst: float, limit: float, report: dict[str, Any]) -> UserError:
     if "ranges" in report and report["calls"] < CALLS_WANTED:
         do += f"{'; or ' if do else ''}give some {CALLS_WANTED} calls, or --dynamic"
     return UserError(
-        "the quantised model is too far from the float one",
+        "the quantized model is too far from the float one",
         "option --max-error",
         f"expected outputs at most {limit:.2%} off, got {worst:.2%}; no model was written",
         do or "allow more, or use --weights int8",

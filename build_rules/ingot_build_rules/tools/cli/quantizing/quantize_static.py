@@ -1,8 +1,8 @@
 """Activations and weights as integers of 8 bits, by the ranges of given inputs, for the verb
 ``quantize``.
 
-In: a model, the options of the command. Out: ``QuantisedModel``. Not done here: what becomes
-integers (``ingot_compiler.quantiser``), running (``calibration``).
+In: a model, the options of the command. Out: ``QuantizedModel``. Not done here: what becomes
+integers (``ingot_compiler.quantizer``), running (``calibration``).
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from ingot_build_rules.tools.cli.measuring.calibration import (
     distances,
 )
 from ingot_build_rules.tools.cli.quantizing.quantize_error import CALLS_WANTED, judged
-from ingot_build_rules.tools.cli.quantizing.quantized import QuantisedModel
+from ingot_build_rules.tools.cli.quantizing.quantized import QuantizedModel
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ingot_build_rules.tools.cli.measuring.calibration import Call
-    from ingot_compiler.quantiser.choose_tensors import TensorPlan
-    from ingot_compiler.quantiser.ranges import Parameters, Range
-    from ingot_compiler.quantiser.weight_layers import Model
+    from ingot_compiler.quantizer.choose_tensors import TensorPlan
+    from ingot_compiler.quantizer.ranges import Parameters, Range
+    from ingot_compiler.quantizer.weight_layers import Model
 
 _HEADING = "error of what each layer gives, rms:"
 _SIGNED = "int8"
 _TOLD_MAX = 3  # products that nothing is made of
 
 
-def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
+def quantize(given: Model, arguments: argparse.Namespace) -> QuantizedModel:
     """Put integers around products; UserError where there is none, or for unfit inputs."""
     from ingot_compiler.frontend.model.model_bytes import model_bytes, with_outputs
-    from ingot_compiler.quantiser.choose_tensors import choose_tensors
-    from ingot_compiler.quantiser.prepare_model import prepare_model
-    from ingot_compiler.quantiser.write_integers import write_integers
+    from ingot_compiler.quantizer.choose_tensors import choose_tensors
+    from ingot_compiler.quantizer.prepare_model import prepare_model
+    from ingot_compiler.quantizer.write_integers import write_integers
 
     model = prepare_model(given)
     plan = choose_tensors(model, arguments.keep or ())
@@ -68,7 +68,7 @@ def quantise(given: Model, arguments: argparse.Namespace) -> QuantisedModel:
                 return max(distances(outputs, files, call, rounded).values(), default=0.0)
 
         judgement = judged(report, arguments, without)
-    return QuantisedModel(model_bytes(made), judgement, _HEADING)
+    return QuantizedModel(model_bytes(made), judgement, _HEADING)
 
 
 def _report(
@@ -103,7 +103,7 @@ def _parameters(
     call: Call, files: Sequence[str], names: Sequence[str], method: str
 ) -> Mapping[str, Parameters]:
     """Scales and zero points by what the named tensors are in all calls."""
-    from ingot_compiler.quantiser.ranges import METHODS, Range, parameters
+    from ingot_compiler.quantizer.ranges import METHODS, Range, parameters
 
     seen = {name: Range() for name in names}
     for file in files:

@@ -1,6 +1,6 @@
 """A model that the verb ``quantize`` has made.
 
-In: nothing. Out: ``QuantisedModel``. Not done here: making it (``quantize_blocks``,
+In: nothing. Out: ``QuantizedModel``. Not done here: making it (``quantize_blocks``,
 ``quantize_static``).
 """
 
@@ -12,7 +12,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class QuantisedModel:
+class QuantizedModel:
     """A new model: its bytes, what is told of it, the heading of its layers."""
 
     data: bytes

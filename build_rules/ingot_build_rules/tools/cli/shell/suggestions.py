@@ -75,7 +75,7 @@ VERB_MEANINGS: Mapping[str, str] = {
 }
 NOTHING_LIKE_IT: Mapping[str, str] = {
     "--quantize --quantise --quantization --int8 --int4 --uint8 --calibration": (
-        "there is none: Ingot compiles a model in the precision that it has. Quantise it before, "
+        "there is none: Ingot compiles a model in the precision that it has. Quantize it before, "
         "with ingot quantize or another tool, and compile the result"
     ),
     "--fp16 --half --float16 --dtype": (

@@ -243,7 +243,7 @@ def _attributes(
         "has_lengths": layer.lengths is not None,
         "has_peepholes": layer.peepholes is not None,
         "input_forget": layer.cell == "lstm" and context.bool_attribute("input_forget"),
-        "is_quantised": layer.scale is not None,
+        "is_quantized": layer.scale is not None,
     }
 
 

@@ -1,5 +1,5 @@
 """Constant matrices of 4- and 8-bit integers that are scaled in blocks, or of 4-bit ones that are in
-columns: noted where they are dequantised, and kept as they are where a product reads them.
+columns: noted where they are dequantized, and kept as they are where a product reads them.
 
 In: a context and value ids. Out: value ids. Not done here: the kernel of ``matmul_blocks``, what a
 column is in blocks (``column_weights``), products of integers (passes find them).

@@ -31,7 +31,7 @@ def in_blocks(context: OpContext, a: int, weights: BlockWeights) -> BlockWeights
     depth = shape[axis]
     block = block_of_column(depth)
     along_depth = context.rank_of(weights.scale) == 1 and weights.axis == axis
-    if block is None or along_depth or _has_many_rows(context, a) or _is_quantised(context, a):
+    if block is None or along_depth or _has_many_rows(context, a) or _is_quantized(context, a):
         return None
     assert isinstance(depth, int)
     shape[axis] = depth // block
@@ -60,10 +60,10 @@ def _has_many_rows(context: OpContext, a: int) -> bool:
     return isinstance(rows, int) and rows > _ROWS_MAX
 
 
-def _is_quantised(context: OpContext, a: int) -> bool:
+def _is_quantized(context: OpContext, a: int) -> bool:
     """Whether passes may find integers in ``a``, behind what only moves them."""
     makers = {result: node for node in context.translation.builder.nodes for result in node.results}
-    while a not in context.translation.dequantised:
+    while a not in context.translation.dequantized:
         maker = makers.get(a)
         if maker is None or not maker.operands:
             return False

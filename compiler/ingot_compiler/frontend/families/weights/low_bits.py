@@ -1,7 +1,7 @@
 """Conversions from and to the low-bit types, composed from ops on their bits: exact, and the same
 on every device.
 
-In: a context and value ids. Out: value ids. Not done here: quantisation (``quantization``), the
+In: a context and value ids. Out: value ids. Not done here: quantization (``quantization``), the
 packed form of a file (``tensor_data``).
 
 Numbers are rounded to f32 and then to nearest even, as ``ml_dtypes`` does; e8m0, which has powers

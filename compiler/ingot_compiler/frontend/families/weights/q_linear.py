@@ -1,5 +1,5 @@
-"""Ops of quantised operands and results (ONNX Runtime's QLinear*): the op on what they stand for,
-quantised again. The passes over integers find this form.
+"""Ops of quantized operands and results (ONNX Runtime's QLinear*): the op on what they stand for,
+quantized again. The passes over integers find this form.
 
 In: a context, operands with scales and zero points. Out: value ids. Not done here: which op.
 """
@@ -12,7 +12,7 @@ from ingot_compiler.frontend.families.weights.quantization import along, centred
 from ingot_compiler.ir.types import DType
 
 
-def dequantised(context: OpContext, first: int) -> int:
+def dequantized(context: OpContext, first: int) -> int:
     """What operand ``first`` stands for, in f32; scale and perhaps zero point follow it."""
     return floats(
         context, context.operand(first), context.operand(first + 1), context.optional(first + 2)
@@ -26,7 +26,7 @@ def floats(context: OpContext, x: int, scale: int, zero: int | None, axis: int =
     return context.add("mul", centred(context, x, offset, "f32"), factor)
 
 
-def quantised(context: OpContext, y: int, first: int) -> int:
+def quantized(context: OpContext, y: int, first: int) -> int:
     """``y`` as integers by the scale that is operand ``first`` and the zero point behind it, u8
     where there is none."""
     zero = context.optional(first + 1)

@@ -1,4 +1,4 @@
-"""Linear quantisation by composition: scales and zero points along an axis or in blocks.
+"""Linear quantization by composition: scales and zero points along an axis or in blocks.
 
 In: a context and value ids. Out: value ids. Not done here: the bits of low-bit types
 (``low_bits``).
@@ -50,7 +50,7 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
 
 
 def one_number(context: OpContext, parameter: int) -> int | None:
-    """The integer that all elements of a vector are, where that is known: quantisers write a zero
+    """The integer that all elements of a vector are, where that is known: quantizers write a zero
     point for each channel, most of which are 0."""
     source = context.translation.stored.get(parameter)
     if source is not None:

@@ -99,7 +99,7 @@ ATTENTION = OnnxOp(
 
 
 def _q_attention(context: OpContext) -> Sequence[int]:
-    """Attention whose projections are products of quantised operands.
+    """Attention whose projections are products of quantized operands.
 
     In: 8-bit x[B, S, C] and weights [C, 3 * hidden], their bias, scales, perhaps a mask, zero
     points and a past. Out: what ``Attention`` gives of what they stand for.

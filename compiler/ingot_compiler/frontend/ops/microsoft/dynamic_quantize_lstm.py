@@ -1,11 +1,11 @@
-"""ONNX Runtime DynamicQuantizeLSTM: an LSTM with quantised weights, whose input is quantised by its
+"""ONNX Runtime DynamicQuantizeLSTM: an LSTM with quantized weights, whose input is quantized by its
 own range.
 
 In: X, W[D, I, 4H], R[D, H, 4H], the optional operands of LSTM, scale and zero point of W and of R
 for each direction or for each column. Out: what ONNX's LSTM gives. Not done here: the layer
 (``recurrent_layers``), types.
 
-Both products are ones of integers: X is quantised as a whole, the state in each step, each row by
+Both products are ones of integers: X is quantized as a whole, the state in each step, each row by
 its own range. Where the zero point of R is not the middle of its integers, or is known at run time
 alone, the product of the state is computed in floats.
 """

@@ -1,7 +1,7 @@
-"""ONNX Runtime GatherBlockQuantized: rows of a table of a few bits, dequantised behind the lookup.
+"""ONNX Runtime GatherBlockQuantized: rows of a table of a few bits, dequantized behind the lookup.
 
 In: data of u4, i4 or u8 (several numbers in a byte along the last axis where ``bits`` is 4),
-indices, scales, perhaps zero points. Out: core ``gather`` of each, dequantised. Not done here:
+indices, scales, perhaps zero points. Out: core ``gather`` of each, dequantized. Not done here:
 types.
 """
 

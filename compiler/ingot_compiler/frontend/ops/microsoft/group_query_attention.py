@@ -3,7 +3,7 @@
 In: q[B, S, heads * D] with k and v [B, S, groups * D], or all of them packed; perhaps a past
 [B, groups, P, D]; how many keys each sample has, less one, and how many the longest one has; tables
 of the rotation. Out: [B, S, heads * D], the keys and values with their past, the scores. Not done
-here: the caches (``whole_cache``, ``window_cache``, ``quantised_cache`` of ``frontend``).
+here: the caches (``whole_cache``, ``window_cache``, ``quantized_cache`` of ``frontend``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ingot_compiler.frontend.families.attention.attention_heads import (
     split_heads,
 )
 from ingot_compiler.frontend.families.attention.cache_lengths import CacheLengths, cache_lengths
-from ingot_compiler.frontend.families.attention.quantised_cache import QuantisedCache
+from ingot_compiler.frontend.families.attention.quantized_cache import QuantizedCache
 from ingot_compiler.frontend.families.attention.whole_cache import WholeCache
 from ingot_compiler.frontend.families.attention.window_cache import WindowCache
 from ingot_compiler.frontend.model.imported import ABSENT
@@ -99,7 +99,7 @@ def _extended(
     """The keys or values that queries read, and the present. The heads of a past have the size of
     the new ones, which the GenAI builder leaves open."""
     position, depth = {"k": 3, "v": 4}[name], context.shape_of(new)[3]
-    past, codes = context.optional(position), QuantisedCache.of(context, name, new, position + 9)
+    past, codes = context.optional(position), QuantizedCache.of(context, name, new, position + 9)
     if past is not None and isinstance(depth, int):
         sizes_of(context, past, 4)
         size = codes.width(depth) if codes else depth

@@ -1,8 +1,8 @@
 """ONNX Runtime MatMulBnb4: a product with weights of 4 bits that stand for numbers of a table.
 
 In: A, bytes of the codes of B[N, K] in its order, the upper half of a byte first, the largest
-number of each block. Out: ``matmul`` by the dequantised weights. Not done here: a kernel of its own
-for these codes; the constants are dequantised when compiling.
+number of each block. Out: ``matmul`` by the dequantized weights. Not done here: a kernel of its own
+for these codes; the constants are dequantized when compiling.
 
 The codes are those of bitsandbytes: FP4 (sign, exponent, mantissa of 1, 2 and 1 bits) and NF4
 (quantiles of the normal distribution).

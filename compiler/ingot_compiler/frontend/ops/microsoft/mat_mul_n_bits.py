@@ -2,7 +2,7 @@
 
 In: A, bytes of numbers [N, blocks, bytes of a block], scales, perhaps zero points and a bias. Out:
 core ``matmul_blocks``; where blocks do not divide the depth, numbers have other bits than 4 and 8,
-or weights are no constants, ``matmul`` of the dequantised weights. An ``accuracy_level`` of 4
+or weights are no constants, ``matmul`` of the dequantized weights. An ``accuracy_level`` of 4
 allows activations of 8 bits. Not done here: ``g_idx`` (refused).
 """
 
@@ -83,7 +83,7 @@ def _product(context: OpContext, a: int, numbers: int, scale: int, shape: _Shape
     if not all(is_stored(context, part) for part in parts) or shape.bits not in BITS:
         is_whole = False
     if not is_whole or is_float_zero:
-        return context.add("matmul", a, _dequantised(context, numbers, scale, shape, a))
+        return context.add("matmul", a, _dequantized(context, numbers, scale, shape, a))
     operands = [numbers, scale]
     if zero is not None:
         operands.append(_zero_codes(context, zero, shape))
@@ -98,7 +98,7 @@ def _zero_codes(context: OpContext, zero: int, shape: _Shape) -> int:
     return slice_axis(context, spread(context, flat, shape.bits), 1, 0, shape.blocks)
 
 
-def _dequantised(context: OpContext, numbers: int, scale: int, shape: _Shape, a: int) -> int:
+def _dequantized(context: OpContext, numbers: int, scale: int, shape: _Shape, a: int) -> int:
     """The weights [K, N] as floats."""
     whole = (shape.columns, shape.blocks, shape.block)
     codes = reshape(context, spread(context, numbers, shape.bits), whole)

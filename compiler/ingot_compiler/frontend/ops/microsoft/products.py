@@ -21,9 +21,9 @@ from ingot_compiler.frontend.ops.quantized import product as integer_product
 
 
 def _dynamic_quantize_mat_mul(context: OpContext) -> Sequence[int]:
-    """A product whose first operand is quantised by its own range.
+    """A product whose first operand is quantized by its own range.
 
-    In: a of floats, quantised b with scale, perhaps zero point and bias. Out: f32.
+    In: a of floats, quantized b with scale, perhaps zero point and bias. Out: f32.
     """
     node = replace(context, operands=(context.operand(0),))
     x, scale, zero = DYNAMIC_QUANTIZE_LINEAR.translate(node)
@@ -116,7 +116,7 @@ def product_of_integers(
 
 
 def _mat_mul_integer_to_float(context: OpContext) -> Sequence[int]:
-    """Product of quantised matrices, as floats.
+    """Product of quantized matrices, as floats.
 
     In: a, b, their scales, perhaps their zero points and a bias. Out: f32.
     """

@@ -1,4 +1,4 @@
-"""ONNX Runtime QEmbedLayerNormalization: EmbedLayerNormalization of quantised tables.
+"""ONNX Runtime QEmbedLayerNormalization: EmbedLayerNormalization of quantized tables.
 
 In: word and perhaps segment numbers; tables, scale and shift of 8 bits, each with a scale and a
 zero point; perhaps a mask. Out: what ``EmbedLayerNormalization`` gives of what they stand for. Not
@@ -17,13 +17,13 @@ from ingot_compiler.frontend.ops.microsoft.embed_layer_normalization import (
     EMBED_LAYER_NORMALIZATION as EMBED,
 )
 
-_QUANTISED = range(2, 7)  # tables of words, positions, segments; scale, shift
+_QUANTIZED = range(2, 7)  # tables of words, positions, segments; scale, shift
 _SCALES, _ZEROS = 6, 11  # how far behind each its scale and zero point are
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     operands = [context.optional(0), context.optional(1)]
-    operands += [_floats(context, position) for position in _QUANTISED]
+    operands += [_floats(context, position) for position in _QUANTIZED]
     operands += [context.optional(7)]
     wanted = (*context.wanted, False)
     return EMBED.translate(replace(context, operands=tuple(operands), wanted=wanted))[:2]

@@ -13,7 +13,7 @@ from ingot_compiler.frontend.build.compose import cast, concat, reshape, scaled,
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.families.images.channels_last import to_first, to_last
-from ingot_compiler.frontend.families.weights.q_linear import dequantised, floats, quantised
+from ingot_compiler.frontend.families.weights.q_linear import dequantized, floats, quantized
 from ingot_compiler.frontend.ops.activations import LEAKY_RELU
 from ingot_compiler.frontend.ops.along_axis import SOFTMAX
 from ingot_compiler.frontend.ops.pooling import AVERAGE_POOL, GLOBAL_AVERAGE_POOL
@@ -21,7 +21,7 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _q_gemm(context: OpContext) -> Sequence[int]:
-    """``alpha * A' B' + C`` of quantised matrices; quantised where the result has a scale.
+    """``alpha * A' B' + C`` of quantized matrices; quantized where the result has a scale.
 
     In: a, b, each with scale and zero point; perhaps C of i32, whose scale is alpha times both;
     perhaps scale and zero point of the result. Out: 8-bit integers, or f32.
@@ -30,7 +30,7 @@ def _q_gemm(context: OpContext) -> Sequence[int]:
         if context.rank_of(context.operand(position)) != 2:
             raise OpTypeError("matrices", context.type_of(context.operand(position)))
     transposed = context.bool_attribute("transB")
-    a, scale = dequantised(context, 0), context.operand(4)
+    a, scale = dequantized(context, 0), context.operand(4)
     axis = 0 if transposed else 1
     b = floats(context, context.operand(3), scale, context.optional(5), axis)
     a = transpose(context, a, (1, 0)) if context.bool_attribute("transA") else a
@@ -42,27 +42,27 @@ def _q_gemm(context: OpContext) -> Sequence[int]:
         factor = context.add("mul", reshape(context, context.operand(1), ()), scale)
         wide = context.add("mul", cast(context, bias, "f32"), scaled(context, factor, alpha))
         y = context.add("add", y, wide)
-    return (y if context.optional(7) is None else quantised(context, y, 7),)
+    return (y if context.optional(7) is None else quantized(context, y, 7),)
 
 
 SIGNATURE = "A A_scale A_zero_point? B B_scale B_zero_point? C_scale C_zero_point? -> C"
 
 
 def _q_linear_add(context: OpContext) -> Sequence[int]:
-    """Sum of two quantised tensors, quantised.
+    """Sum of two quantized tensors, quantized.
 
     In: a, b, each with scale and zero point; scale and zero point of the result. Out: 8-bit
     integers.
     """
-    total = context.add("add", dequantised(context, 0), dequantised(context, 3))
-    return (quantised(context, total, 6),)
+    total = context.add("add", dequantized(context, 0), dequantized(context, 3))
+    return (quantized(context, total, 6),)
 
 
 _FIRST = 2
 
 
 def _q_linear_concat(context: OpContext) -> Sequence[int]:
-    """Quantised tensors one after the other, quantised.
+    """Quantized tensors one after the other, quantized.
 
     In: scale and zero point of the result; operands, each with scale and zero point. Out: 8-bit
     integers.
@@ -70,11 +70,11 @@ def _q_linear_concat(context: OpContext) -> Sequence[int]:
     count, rest = divmod(len(context.operands) - _FIRST, 3)
     if rest or not count:
         raise OpTypeError("three operands for each tensor", len(context.operands) - _FIRST)
-    parts = [dequantised(context, _FIRST + 3 * index) for index in range(count)]
+    parts = [dequantized(context, _FIRST + 3 * index) for index in range(count)]
     if context.rank_of(parts[0]) == 0:
         raise OpTypeError("operands of rank >= 1", context.type_of(parts[0]))
     axis = context.axis_attribute(0, context.rank_of(parts[0]))
-    return (quantised(context, concat(context, parts, axis), 0),)
+    return (quantized(context, concat(context, parts, axis), 0),)
 
 
 def _q_linear_conv(context: OpContext) -> Sequence[int]:
@@ -95,17 +95,17 @@ def _q_linear_conv(context: OpContext) -> Sequence[int]:
 def pooled(context: OpContext, pool: Callable[[int], int]) -> int:
     """A pool of the image, whose channels may come last."""
     if not context.bool_attribute("channels_last"):
-        return quantised(context, pool(dequantised(context, 0)), 3)
+        return quantized(context, pool(dequantized(context, 0)), 3)
     rank = context.rank_of(context.operand(0))
     if rank < 3:
         raise OpTypeError("rank >= 3", context.type_of(context.operand(0)))
-    image = transpose(context, dequantised(context, 0), (0, rank - 1, *range(1, rank - 1)))
+    image = transpose(context, dequantized(context, 0), (0, rank - 1, *range(1, rank - 1)))
     result = transpose(context, pool(image), (0, *range(2, rank), 1))
-    return quantised(context, result, 3)
+    return quantized(context, result, 3)
 
 
 def _q_linear_global_average_pool(context: OpContext) -> Sequence[int]:
-    """Mean of a quantised image per channel, quantised.
+    """Mean of a quantized image per channel, quantized.
 
     In: x with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
     """
@@ -117,7 +117,7 @@ def _q_linear_global_average_pool(context: OpContext) -> Sequence[int]:
 
 
 def _q_linear_average_pool(context: OpContext) -> Sequence[int]:
-    """Means of windows of a quantised image, quantised.
+    """Means of windows of a quantized image, quantized.
 
     In: x with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
     """
@@ -129,51 +129,51 @@ def _q_linear_average_pool(context: OpContext) -> Sequence[int]:
 
 
 def _q_linear_leaky_relu(context: OpContext) -> Sequence[int]:
-    """``x`` or ``alpha * x`` of a quantised tensor, quantised.
+    """``x`` or ``alpha * x`` of a quantized tensor, quantized.
 
     In: x with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
     """
-    (y,) = LEAKY_RELU.translate(replace(context, operands=(dequantised(context, 0),)))
-    return (quantised(context, y, 3),)
+    (y,) = LEAKY_RELU.translate(replace(context, operands=(dequantized(context, 0),)))
+    return (quantized(context, y, 3),)
 
 
 def _q_linear_mul(context: OpContext) -> Sequence[int]:
-    """Product of two quantised tensors, element by element, quantised.
+    """Product of two quantized tensors, element by element, quantized.
 
     In: a, b, each with scale and zero point; scale and zero point of the result. Out: 8-bit
     integers.
     """
-    product = context.add("mul", dequantised(context, 0), dequantised(context, 3))
-    return (quantised(context, product, 6),)
+    product = context.add("mul", dequantized(context, 0), dequantized(context, 3))
+    return (quantized(context, product, 6),)
 
 
 def _q_linear_sigmoid(context: OpContext) -> Sequence[int]:
-    """Logistic function of a quantised tensor, quantised.
+    """Logistic function of a quantized tensor, quantized.
 
     In: x with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
     """
-    return (quantised(context, context.add("sigmoid", dequantised(context, 0)), 3),)
+    return (quantized(context, context.add("sigmoid", dequantized(context, 0)), 3),)
 
 
 def _q_linear_softmax(context: OpContext) -> Sequence[int]:
-    """Softmax of a quantised tensor, quantised.
+    """Softmax of a quantized tensor, quantized.
 
     In: x with scale and zero point; scale and zero point of the result. Out: 8-bit integers.
     """
     opset = context.int_attribute("opset", 13)
-    operands = (dequantised(context, 0),)
+    operands = (dequantized(context, 0),)
     (y,) = SOFTMAX.translate(replace(context, operands=operands, opset=opset))
-    return (quantised(context, y, 3),)
+    return (quantized(context, y, 3),)
 
 
 def _q_linear_where(context: OpContext) -> Sequence[int]:
-    """Elements of one of two quantised tensors, quantised.
+    """Elements of one of two quantized tensors, quantized.
 
     In: a condition; x, y, each with scale and zero point; scale and zero point of the result. Out:
     8-bit integers.
     """
-    x, y = dequantised(context, 1), dequantised(context, 4)
-    return (quantised(context, context.add("select", context.operand(0), x, y), 7),)
+    x, y = dequantized(context, 1), dequantized(context, 4)
+    return (quantized(context, context.add("select", context.operand(0), x, y), 7),)
 
 
 OPS = (
