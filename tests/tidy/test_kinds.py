@@ -12,7 +12,7 @@ from tests.tidy.source import ROOT
 
 from ingot_compiler.kernels.kinds import KINDS
 from ingot_compiler.kernels.products.choose import ALGORITHMS
-from ingot_compiler.kernels.products.tuned import METHODS
+from ingot_compiler.kernels.products.tuned import METHODS_OF
 from ingot_compiler.lowering.groups.method import Method
 
 COMPILER = ROOT / "compiler" / "ingot_compiler"
@@ -98,10 +98,11 @@ def test_what_counts_as_asking_for_a_kind() -> None:
     ) == ["conv", "pool", "rows"]
 
 
-def test_methods_that_are_measured_are_those_of_convolutions() -> None:
-    """Every name that a tuning file may have is a kind of one of the algorithms."""
-    kinds = [kind.name for algorithm in ALGORITHMS["conv"] for kind in algorithm.kinds]
-    assert set(METHODS) <= set(kinds)
+def test_methods_that_are_measured_are_those_of_their_op() -> None:
+    """Every name that a tuning file may have is a kind of one of the algorithms of its op."""
+    for op, methods in METHODS_OF.items():
+        kinds = {kind.name for algorithm in ALGORITHMS[op] for kind in algorithm.kinds}
+        assert set(methods) <= kinds
 
 
 def test_no_node_says_how_it_is_computed() -> None:
