@@ -76,7 +76,11 @@ def tables() -> Iterator[tuple[Cells, Sequence[Cells]]]:
             if at
         ],
     )  # fmt: skip
-    yield ("device kind", "name"), [(str(at), name) for at, name in enumerate(plan.DEVICE_KINDS)]
+    kinds = zip(plan.DEVICE_KINDS, plan.DEVICE_KIND_MINORS, strict=True)
+    yield (
+        ("device kind", "name", "since"),
+        [(str(at), name, f"1.{since}") for at, (name, since) in enumerate(kinds)],
+    )
     rows = zip(DTYPE_NAMES, DTYPE_SIZES_BYTES, DTYPE_MINORS, strict=True)
     yield (
         ("dtype", "name", "bytes", "since"),
