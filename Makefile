@@ -38,7 +38,7 @@ test-slow: $(READY)
 
 # The loader on every other CPython that this machine has by name: the interpreters differ in what it relies on.
 OTHER_PYTHONS ?= python3.12 python3.13 python3.14 python3.14t
-LOADER_TESTS := tests/unit/test_runtime_*.py tests/unit/runtime/test_support_launch.py tests/hostile/test_bundle_mapped.py tests/hostile/test_loader_*.py
+LOADER_TESTS := tests/unit/runtime/test_runtime_*.py tests/unit/runtime/test_support_launch.py tests/hostile/test_bundle_mapped.py tests/hostile/test_loader_*.py
 
 test-pythons:
 	@set -e; for python in $(OTHER_PYTHONS); do \

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import ModelProto, helper
-from tests.conformance import coverage
 from tests.contrib import (
     cases_attention,
     cases_elementwise,
@@ -57,12 +56,6 @@ def _check(case: ContribCase, model: ModelProto) -> None:
     expected = [array for array in case.expected if array is not None]
     found = run_model(model, case.inputs(), expected, case.tolerance, case.tolerance)
     assert (found.kind, found.detail) == ("agrees", "")
-
-
-def test_the_page_of_ops_lists_them() -> None:
-    """docs/coverage.md ends with the ops of the domain."""
-    with open(coverage.PATH, encoding="utf-8") as page:
-        assert page.read().endswith(f"\n{coverage.other_domains()}\n")
 
 
 @pytest.mark.parametrize("name", CASES)

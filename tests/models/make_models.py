@@ -1,4 +1,4 @@
-"""Small exports of common architectures with random weights, for ``tests/unit/test_models*.py``.
+"""Small exports of common architectures with random weights, for ``tests/unit/end_to_end/test_models*.py``.
 
 In: names of architectures (all without one), PyTorch, transformers and diffusers, which the tests
 never need. Out: a folder per architecture with ``static.onnx``, for some ``dynamic.onnx`` (open

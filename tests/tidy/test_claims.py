@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import onnx
 import pytest
+from tests.conformance import coverage
 from tests.tidy import test_style
 from tests.tidy.sizes import installed_mb, wheel_kb_max, with_dependencies
 from tests.tidy.source import ROOT
@@ -177,3 +178,15 @@ def test_a_size_is_nearly_true(claim: tuple[str, str], bless: bool) -> None:
     (found,) = re.finditer(pattern, read(page))
     said = [float(value) for value in found.groups()]
     assert said == pytest.approx(list(measured), rel=0.2)
+
+
+@pytest.mark.pages
+def test_the_page_of_coverage_ends_with_the_ops_of_other_domains(bless: bool) -> None:
+    """Its last section is made from the list of the domain."""
+    path = ROOT / "docs" / "coverage.md"
+    section = coverage.other_domains()
+    page = path.read_text(encoding="utf-8")
+    made = page[: page.index(section.partition("\n")[0])] + section + "\n"
+    if bless:
+        path.write_text(made, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == made

@@ -1,5 +1,5 @@
 """What pages and schemas say of options that need no file and no machine is made from their rows, and
-``--bless`` writes it; of the others, pages have the rows."""
+``make pages`` writes it; of the others, pages have the rows."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def schema(row: OptionRow, *, is_record: bool, value: object) -> dict[str, Any]:
     says = row.meaning
     left_out = is_record and row.recorded == "unless default"
     if left_out:
-        says = f"{says}; absent where {'there are none' if row.is_many else f'it is `{value}`'}"
+        default_text = json.dumps(value) if row.form == "flag" else value
+        says += f"; absent where {'there are none' if row.is_many else f'it is `{default_text}`'}"
     words = [word for word in row.words if not (left_out and word == value)]
     if row.is_many:
         return {"description": says, "type": "array", "items": {"type": "string"}}
@@ -152,6 +153,7 @@ def schema_file(text: str) -> str:
     return json.dumps(with_choices(json.loads(text)), indent=2, ensure_ascii=False) + "\n"
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize(
     ("path", "made"),
     [

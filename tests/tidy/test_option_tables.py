@@ -23,12 +23,13 @@ _NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 def section_of(verb: str) -> str:
     """Return what the page says of a verb; some share a section."""
-    (found,) = (
+    found = [
         text
         for title, text in SECTIONS.items()
         if title.startswith("ingot ") and verb in title.removeprefix("ingot ").split(", ")
-    )
-    return found
+    ]
+    assert len(found) == 1, f"docs/command-line.md needs one section '## ingot {verb}'"
+    return found[0]
 
 
 def names_in(text: str) -> set[str]:

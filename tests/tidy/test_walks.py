@@ -1,4 +1,5 @@
-"""The walks of docs/architecture.md name functions that exist."""
+"""The walks of docs/architecture.md name functions that exist, and pages for developers name tests that
+exist."""
 
 from __future__ import annotations
 
@@ -23,3 +24,11 @@ def test_the_function_at_a_border_exists(border: str) -> None:
     """``module:name`` is a function, a method or a class."""
     module, _, name = border.partition(":")
     assert callable(functools.reduce(getattr, name.split("."), importlib.import_module(module)))
+
+
+@pytest.mark.parametrize("page", ["Makefile", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_tests_that_a_page_names_exist(page: str) -> None:
+    """A path below ``tests`` leads to something; NAME stands for any name."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = sorted(set(re.findall(r"(?<![\w/.-])tests/[\w*./-]*[\w*/]", text)))
+    assert [path for path in paths if not list(ROOT.glob(path.replace("NAME", "*")))] == []

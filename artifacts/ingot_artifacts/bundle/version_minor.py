@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from ingot_runtime.format import header as head
 from ingot_runtime.format.dtypes import DTYPE_MINORS
 from ingot_runtime.format.limits import MIB
-from ingot_runtime.format.plan import BundlePlan
+from ingot_runtime.format.plan import DEVICE_KIND_MINORS, DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.program import OPCODES, operand_kinds
 from ingot_runtime.format.schema import Record
 
@@ -27,6 +27,7 @@ def version_minor(
     return max(
         0,
         *_minors(plan),
+        *(DEVICE_KIND_MINORS[DEVICE_KINDS.index(device.kind)] for device in plan.devices),
         *(DTYPE_MINORS[tensor.dtype] for tensor in tensors),
         *(_MINOR_OF_PAGES for size in weights_bytes if size % MIB),
         *(head.SECTION_KINDS[head.STATE].since for _ in plan.states),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null", "cpu")
+DEVICE_KIND_MINORS = (0,) * 5  # the first minor version of bundles that have it
 _WHERE = "section plan 0"
 
 
