@@ -102,7 +102,7 @@ def schema(row: OptionRow, *, is_record: bool, value: object) -> dict[str, Any]:
     says = row.meaning
     left_out = is_record and row.recorded == "unless default"
     if left_out:
-        default_text = json.dumps(value) if row.form == "flag" else value
+        default_text = json.dumps(value) if row.value_type == "flag" else value
         says += f"; absent where {'there are none' if row.is_many else f'it is `{default_text}`'}"
     words = [word for word in row.words if not (left_out and word == value)]
     if row.is_many:

@@ -23,9 +23,9 @@ from tests.unit.backends.test_opencl_kernels import (
     total,
 )
 
-from ingot_compiler.backends.cuda.architectures import ARCHITECTURES
+from ingot_compiler.backends.cuda.architectures import ARCHITECTURES, GROUPS_MAX
 from ingot_compiler.backends.cuda.backend import BACKEND
-from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX, LANES
+from ingot_compiler.backends.cuda.lane_group import LANES
 from ingot_compiler.ir.types import DType
 from ingot_runtime_devices import cuda, cuda_library
 

@@ -25,7 +25,7 @@ from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
 from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.groups.fused import Operand, View
-from ingot_compiler.lowering.groups.method import METHOD, Method
+from ingot_compiler.lowering.groups.method import Method, method_language
 from ingot_compiler.lowering.groups.views import dense_view, transpose_view
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
@@ -218,7 +218,7 @@ def test_a_method_reads_what_it_prints() -> None:
     shape = StrassenShape(24, 48, StrassenTile(2, 64), 20)
     full = Method("conv", "panels", (8, symbol("n") + 1, 3), 2, True, (2, 4), shape, 3)
     for method in (full, Method("conv")):
-        assert METHOD.read(Method, Reader("method", f"{method} anchor 0")) == method
+        assert method_language().read(Method, Reader("method", f"{method} anchor 0")) == method
 
 
 def sliced(size: str) -> tuple[FusionValues, Node, Node]:

@@ -1,6 +1,6 @@
 """The GPUs that there is code for, and what their code asks of a driver.
 
-In: nothing. Out: ``ARCHITECTURES``. Not done here: targets, which name some of them
+In: nothing. Out: ``ARCHITECTURES``, ``GROUPS_MAX``. Not done here: targets, which name some of them
 (``read_target``).
 
 PTX for one architecture runs on it and on every later one. ``ptx``: the version of PTX that first
@@ -11,6 +11,9 @@ version, as ``cuDriverGetVersion`` counts.
 from __future__ import annotations
 
 from ingot_runtime.lazy_dataclass import dataclass
+
+GROUPS_MAX = 64
+"""How many times eight threads may run a kernel that has scratch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ costs, so ``--place auto`` is refused.
 """
 
 from ingot_compiler.backends.backend import Backend
-from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
+from ingot_compiler.backends.cuda.architectures import GROUPS_MAX
 
 BACKEND = Backend(
     kind="cuda",

@@ -31,7 +31,7 @@ def lower_group(group: Group, target: str) -> LoweredGroup:
     All threads run at the same time, so the scratch of a launch holds that of each eight of them;
     ``GROUPS_MAX`` bounds how many times eight there are of a kernel that has scratch.
     """
-    from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX
+    from ingot_compiler.backends.cuda.architectures import GROUPS_MAX
     from ingot_compiler.kernels.lower_in_places import lower_in_places
     from ingot_compiler.kernels.machines import TEAM_MACHINE
 

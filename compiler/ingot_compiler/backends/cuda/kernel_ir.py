@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ingot_compiler.backends.cuda.architectures import GROUPS_MAX
 from ingot_compiler.backends.cuda.ir_dims import emit_dim
-from ingot_compiler.backends.cuda.lane_group import GROUPS_MAX, LANE, LANE64, LANES, MASK
+from ingot_compiler.backends.cuda.lane_group import LANE, LANE64, LANES, MASK
 from ingot_compiler.backends.cuda.memory_roots import memory_roots
 from ingot_compiler.backends.cuda.thread_function import emit_function
 from ingot_compiler.backends.cuda.thread_scope import ThreadScope

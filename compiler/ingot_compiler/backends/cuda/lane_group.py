@@ -1,7 +1,7 @@
 """Eight threads that run one function of vectors: which lanes each has, and by which values it
 knows.
 
-In: nothing. Out: ``LANES``, ``GROUPS_MAX``, the values that every thread has. Not done here:
+In: nothing. Out: ``LANES``, the values that every thread has. Not done here:
 instructions (``thread_function``), the start of a kernel, which gives these values (``kernel_ir``).
 
 A vector of 8 * P lanes is P neighbouring elements in each thread, so that eight threads read 8 * P
@@ -15,8 +15,6 @@ from __future__ import annotations
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 
 LANES = 8
-GROUPS_MAX = 64
-"""How many times eight threads may run a kernel that has scratch."""
 LANE = LlvmValue("%g.lane", "i32")
 """0 to 7."""
 LANE64 = LlvmValue("%g.lane64", "i64")

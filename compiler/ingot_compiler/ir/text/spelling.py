@@ -16,10 +16,12 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from operator import attrgetter
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from ingot_compiler.ir.text.text_reader import Reader, words_of
 from ingot_runtime.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.text.text_reader import Reader
 
 Kind = TypeVar("Kind")
 Starts = Mapping[str, Sequence[tuple[str, type[Any]]]]
@@ -28,7 +30,7 @@ any name -> what follows, and the class."""
 
 _PIECE = re.compile(r"\$(?P<name>\w+)(?:\.(?P<item>\d))?|\|(?P<part>[^|]+)\|")
 _NAMES = re.compile(r"\$(\w+)|\|\s*(\w+)\|")
-_Piece = tuple[Callable[[Any], str], Callable[[Reader, dict[str, Any]], object]]
+_Piece = tuple[Callable[[Any], str], "Callable[[Reader, dict[str, Any]], object]"]
 _Hints = Mapping[str, Any]
 
 
@@ -193,18 +195,24 @@ def without_none(hint: Any) -> Any:
     return found
 
 
+def _words_of(text: str) -> tuple[str, ...]:
+    from ingot_compiler.ir.text.text_reader import words_of  # for who reads or prints alone
+
+    return words_of(text)
+
+
 def _words_at(text: str, at: int = 0) -> tuple[str, ...]:
     """The words up to the next field or part."""
-    return words_of(re.split(r"[$|]", text[at:], maxsplit=1)[0])
+    return _words_of(re.split(r"[$|]", text[at:], maxsplit=1)[0])
 
 
 def _literal(text: str) -> _Piece:
-    words = words_of(text)
+    words = _words_of(text)
     return lambda _: text, lambda reader, _: reader.expect(*words)
 
 
 def _flag(text: str) -> _Piece:
-    (name,) = words_of(text)
+    (name,) = _words_of(text)
     has = attrgetter(name)
     return (
         lambda value: text if has(value) else "",

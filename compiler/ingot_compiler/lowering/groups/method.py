@@ -1,19 +1,20 @@
 """How the loops of one group are computed: the kind of kernel, and the parameters of that kernel.
 
-In: nothing. Out: ``Method``; ``METHOD``, how one is written and read. Not done here: choosing one
+In: nothing. Out: ``Method``; ``method_language``, how one is written and read. Not done here: choosing one
 (``kernels.products``).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from ingot_compiler.ir.dims import Dim, format_dim
-from ingot_compiler.ir.text.read_terms import read_dim
-from ingot_compiler.ir.text.spelling import Language, Speller
-from ingot_compiler.ir.text.text_reader import Reader
 from ingot_compiler.lowering.loops.strassen import StrassenShape
 from ingot_runtime.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.text.spelling import Language
 
 KindName = Annotated[str, "of a kind of kernel"]
 
@@ -45,14 +46,21 @@ class Method:
 
     def __str__(self) -> str:
         """Return the kind, and the fields that say more: ``winograd_2x2 factor=panels tile=[2, 2]``."""
-        return METHOD.show(self)
+        return method_language().show(self)
 
 
-METHOD = Language(
-    {
-        int: Speller(str, Reader.integer),
-        str: Speller(str, Reader.name),
-        KindName: Speller(str, lambda reader: reader.name("a kind of kernel")),
-        Dim: Speller(format_dim, read_dim),
-    }
-)
+@cache
+def method_language() -> Language:
+    """How a method is written and read: made when one is, which most processes do not."""
+    from ingot_compiler.ir.text.read_terms import read_dim
+    from ingot_compiler.ir.text.spelling import Language, Speller
+    from ingot_compiler.ir.text.text_reader import Reader
+
+    return Language(
+        {
+            int: Speller(str, Reader.integer),
+            str: Speller(str, Reader.name),
+            KindName: Speller(str, lambda reader: reader.name("a kind of kernel")),
+            Dim: Speller(format_dim, read_dim),
+        }
+    )

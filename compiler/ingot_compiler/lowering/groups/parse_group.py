@@ -14,13 +14,13 @@ from ingot_compiler.ir.text.read_terms import read_dim, read_type
 from ingot_compiler.ir.text.text_reader import Reader, Token
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.groups.fused import Group, Operand, View
-from ingot_compiler.lowering.groups.method import METHOD, Method
+from ingot_compiler.lowering.groups.method import Method, method_language
 from ingot_runtime.lazy_dataclass import dataclass
 
 
 def read_group(reader: Reader) -> Group:
     """``METHOD of PLUGIN on device 1 anchor 0 @[1] { NODES, reads, writes, knows, ends }``."""
-    method = METHOD.read(Method, reader)
+    method = method_language().read(Method, reader)
     plugin = reader.name("a plug-in") if reader.accept("of") else ""
     device = 0
     if reader.accept("on"):
