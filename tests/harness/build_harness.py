@@ -240,4 +240,4 @@ def all_in_workers(monkeypatch: pytest.MonkeyPatch) -> None:
         pool.grow(jobs)
         return pool
 
-    monkeypatch.setattr("ingot_build_rules.making.stages.open_build.LocalExecutor", grown)
+    monkeypatch.setattr("ingot_build_rules.engine.executors.local.LocalExecutor", grown)
