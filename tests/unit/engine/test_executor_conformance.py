@@ -77,17 +77,16 @@ def test_results_are_complete_and_right(tmp_path: Path, kind: str) -> None:
 @pytest.mark.broad
 @every_kind
 def test_an_action_loads_the_code_that_its_inputs_name(tmp_path: Path, kind: str) -> None:
-    """The module goes with the action; what the rulebook does not list, or the inputs do not name,
-    is not loaded."""
+    """The function goes with the action; what the rulebook does not list, or the inputs do not
+    name, is not loaded."""
     with opened(kind, tmp_path) as (executor, place):
         good, unlisted = (
             spec_of(CALL, Call(f"{CALL.compute.__module__}:{name}", 5), place.values)
             for name in ("add_one", "never_listed")
         )
         unnamed = spec_of(WORK, Work(1, do="load"), place.values)
-        assert [(module.name, module.digest) for module in good.modules] == [
-            (CALL.compute.__module__, f"module {CALL.compute.__module__}")
-        ]
+        where = f"{CALL.compute.__module__}:add_one"
+        assert [(code.name, code.digest) for code in good.modules] == [(where, f"module {where}")]
         assert unnamed.modules == ()
         found, *refused = run_all(executor, [good, unlisted, unnamed])
         assert place.values.codec.decode(found.result, place.values) == 6

@@ -38,8 +38,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModule:
-    """A module that the action loads because its inputs name it, and the digest of the code that it
-    can run."""
+    """A "module:attribute" that the action loads because its inputs name it, and the digest of the
+    code that it can run."""
 
     name: str
     digest: str
