@@ -12,8 +12,8 @@ limit. Not done here: the ops (``algorithm_cases``, ``decoder_cases``,
 from __future__ import annotations
 
 import argparse
-import math
 import os
+import statistics
 import sys
 import tempfile
 
@@ -59,7 +59,7 @@ def measure(name: str, python: str, rounds: int, work: str) -> tuple[float, floa
 def page_rows(ratios: dict[str, float]) -> list[list[str]]:
     """The geometric mean, the least, and each that takes longer than ONNX Runtime."""
     least = min(ratios, key=lambda name: ratios[name])
-    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    mean = statistics.geometric_mean(ratios.values())
     slower = sorted((name for name in ratios if ratios[name] > 1), key=lambda name: -ratios[name])
     return [
         [f"geometric mean of {len(ratios)}", f"{mean:.3f}"],

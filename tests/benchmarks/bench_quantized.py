@@ -12,8 +12,8 @@ interpreter with both peers. Out: a table; the exit code is 1 where a network is
 from __future__ import annotations
 
 import argparse
-import math
 import os
+import statistics
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -141,7 +141,7 @@ def main() -> int:
         for name in names:
             results.append(measure(name, options, work))
             print(results[-1].text(), flush=True)
-    mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    mean = statistics.geometric_mean(result.ratio for result in results)
     worst = max(result.ratio for result in results)
     print(
         f"geometric mean {mean:.3f} of the better peer (must be <= {MEAN_MAX}), worst {worst:.3f}"

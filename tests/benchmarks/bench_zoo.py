@@ -17,6 +17,7 @@ import argparse
 import math
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -139,7 +140,7 @@ def main() -> int:
         for name in names:
             results.append(measure(name, options, work))
             print(results[-1].text(), flush=True)
-    mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    mean = statistics.geometric_mean(result.ratio for result in results)
     if options.page:
         rows = [*(result.cells() for result in results)]
         write_section(HEADER, [*rows, ["geometric mean", f"{mean:.3f}", "", "", ""]])
