@@ -86,8 +86,8 @@ def test_an_action_loads_the_code_that_its_inputs_name(tmp_path: Path, kind: str
         )
         unnamed = spec_of(WORK, Work(1, do="load"), place.values)
         where = f"{CALL.compute.__module__}:add_one"
-        assert [(code.name, code.digest) for code in good.modules] == [(where, f"module {where}")]
-        assert unnamed.modules == ()
+        assert [(code.name, code.digest) for code in good.loaded] == [(where, f"module {where}")]
+        assert unnamed.loaded == ()
         found, *refused = run_all(executor, [good, unlisted, unnamed])
         assert place.values.codec.decode(found.result, place.values) == 6
         for outcome in refused:

@@ -37,7 +37,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedModule:
+class LoadedCode:
     """A "module:attribute" that the action loads because its inputs name it, and the digest of the
     code that it can run."""
 
@@ -57,7 +57,7 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
     """``key``: 32 bytes that name the result; ``rule``, ``version``, ``code``: the rule, and the
-    digest of its code; ``modules``: code that the inputs name beside it.
+    digest of its code; ``loaded``: code that the inputs name beside it.
 
     ``inputs``: as ``Codec`` encodes them; ``blobs``: the artifacts that they name. ``reads_files``:
     the action reads files that its inputs name by path. ``cost`` is an estimate and decides no
@@ -71,7 +71,7 @@ class ActionSpec:
     inputs: bytes
     blobs: tuple[Blob, ...]
     tools: tuple[Tool, ...] = ()
-    modules: tuple[LoadedModule, ...] = ()
+    loaded: tuple[LoadedCode, ...] = ()
     reads_files: bool = False
     cost: Cost = field(default=Cost(), compare=False)
 
@@ -92,8 +92,8 @@ def specify(rule: AnyRule, key: Key, inputs: object, values: Values, cost: Cost)
         inputs=content,
         blobs=tuple(_blob(ref, values) for ref in refs),
         tools=tuple(Tool(name, digests[f"tool {name}"]) for name in rule.tools),
-        modules=tuple(
-            LoadedModule(name.removeprefix(LOADED), digest)
+        loaded=tuple(
+            LoadedCode(name.removeprefix(LOADED), digest)
             for name, digest in digests.items()
             if name.startswith(LOADED)
         ),

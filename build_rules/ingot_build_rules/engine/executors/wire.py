@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_artifacts.store.blobs import blob_missing
-from ingot_build_rules.engine.actions.action_spec import ActionSpec, Blob, Cost, LoadedModule, Tool
+from ingot_build_rules.engine.actions.action_spec import ActionSpec, Blob, Cost, LoadedCode, Tool
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.message_pack import pack, unpack
@@ -47,7 +47,7 @@ def plain_action(action: ActionSpec) -> dict[str, object]:
         "inputs": action.inputs,
         "blobs": [(blob.digest, blob.size_bytes) for blob in action.blobs],
         "tools": [(tool.name, tool.digest) for tool in action.tools],
-        "modules": [(module.name, module.digest) for module in action.modules],
+        "loaded": [(code.name, code.digest) for code in action.loaded],
         "reads_files": action.reads_files,
         "cost": (action.cost.seconds, action.cost.result_bytes),
     }
@@ -63,7 +63,7 @@ def read_action(plain: dict[str, Any]) -> ActionSpec:
         inputs=plain["inputs"],
         blobs=tuple(Blob(*blob) for blob in plain["blobs"]),
         tools=tuple(Tool(*tool) for tool in plain["tools"]),
-        modules=tuple(LoadedModule(*module) for module in plain["modules"]),
+        loaded=tuple(LoadedCode(*code) for code in plain["loaded"]),
         reads_files=plain["reads_files"],
         cost=Cost(*plain["cost"]),
     )
