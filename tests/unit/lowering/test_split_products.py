@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from tests.harness.chains import chain_product
 from tests.harness.end_to_end_harness import make_model, node, tensor
 from tests.harness.kernels_harness import Array, Kernel
@@ -111,6 +113,27 @@ def test_convolutions_have_parts(target: Target, tiles: SoftwareTiles) -> None:
     pairs = result(convolution(x, w), x, target, "bf16x3")
     np.testing.assert_allclose(pairs, chain, 0, 3e-3)
     assert not np.array_equal(pairs, split)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_each_convolution_of_parts_runs_in_tiles(data: st.DataObject) -> None:
+    """Whatever its sizes are, all parts are multiplied: padding may leave most taps outside of the
+    image, and dilations, rows of a few pixels."""
+    draw = data.draw
+    sizes = [draw(st.integers(3, 16)) for _ in range(2)]
+    stride, dilation = draw(st.integers(1, 2)), draw(st.integers(1, 4))
+    pads = draw(st.integers(0, 2 * dilation))
+    reach = [1 + (size + 2 * pads - 2 * dilation - 1) // stride for size in sizes]
+    assume(min(reach) >= 1)
+    x, w = normal(1, 1, 64, *sizes), normal(2, 64, 64, 3, 3)
+    builder = Builder([f32(*x.shape)])
+    attributes = window(2, stride=stride, pad=pads, dilation=dilation)
+    image = builder.op("conv", 0, builder.constant(w), **attributes)
+    graph = builder.finish([image])
+    precision = draw(st.sampled_from(("f32", "bf16x3")))
+    for program in compile_graph(graph, TARGET, precision=precision).programs:
+        assert not list(find_loop_problems(program))
 
 
 EDGES = (np.inf, -np.inf, np.nan, 3e38, np.finfo(np.float32).max, 1e-40)

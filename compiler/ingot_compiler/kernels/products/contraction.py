@@ -155,6 +155,7 @@ def contraction_program(
     pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a.type.dtype))
     factors = a.type.dtype, b.type.dtype
     matrix = matrix_tile(product.rows, product.depth, factors, together, target)
+    assert matrix or parts is None, "parts are multiplied in tiles alone"
     tile = matrix or choose_tile(
         product.rows, product.columns, target, dtype, together, pitch_bytes,
         product.run, product.total_depth,
