@@ -75,7 +75,7 @@ REGISTRIES = (
     Registry(
         "compiler/ingot_compiler/kernels/products",
         "compiler/ingot_compiler/kernels/products/choose.py",
-        ("algorithm", "block_digits", "contraction", "convolution", "dense_values", "facts", "float_parts", "parts", "product_of_parts", "product_share", "rounded", "rows_by_group", "strassen", "taps_inside", "tuned", "winograd_cost"),
+        ("algorithm", "block_digits", "contraction", "convolution", "dense_values", "facts", "float_parts", "parts", "product_cost", "product_of_parts", "product_share", "rounded", "rows_by_group", "strassen", "taps_inside", "tuned", "winograd_cost"),
     ),
     Registry(
         "compiler/ingot_compiler/memory/planners",
@@ -83,7 +83,7 @@ REGISTRIES = (
         ("buffers", "check", "placing", "smallest_plan"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("alike_channels", "hold_rows", "hold_state", "hold_whole", "match", "quantized_values", "rewrite", "rows_of_scatter", "transpose_by_taps", "transposed_axis", "zero_points")),
-    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "host_target", "target")),
+    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "host_target", "processors", "target")),
     Registry(
         "compiler/ingot_compiler/codegen/emit/math",
         "compiler/ingot_compiler/codegen/emit/math/__init__.py",

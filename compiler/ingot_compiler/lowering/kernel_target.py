@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ingot_compiler.ir.types import DType
+from ingot_compiler.targets.processors import ProcessorClass
 
 
 class KernelTarget(Protocol):
@@ -15,6 +16,11 @@ class KernelTarget(Protocol):
 
     def __hash__(self) -> int:
         """Equal targets get equal tiles."""
+        ...
+
+    @property
+    def processors(self) -> tuple[ProcessorClass, ...]:
+        """The classes of processors that its code may run on, by which costs are weighed."""
         ...
 
     @property

@@ -20,7 +20,7 @@ FAMILY = TargetFamily(
         Feature("i8mm", "i8mm", ("asimd",)),
     ),
     tunings=(
-        "cortex-a53", "cortex-a55", "cortex-a57", "cortex-a72", "cortex-a73", "cortex-a76",
+        "apple-m1", "cortex-a53", "cortex-a55", "cortex-a57", "cortex-a72", "cortex-a73", "cortex-a76",
         "cortex-a78", "cortex-x1", "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2",
     ),
     # Kernels with 64 KiB pages exist, and text and rodata have different protection.

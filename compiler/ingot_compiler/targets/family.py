@@ -16,13 +16,12 @@ class Feature:
 
     ``name`` is the loader's (``ingot_runtime.format.features``), ``llvm_name`` the backend's;
     ``needs`` are the features (loader's names) that it builds on: adding it adds them, removing one
-    of them removes it. ``by_name_alone``: ``native`` leaves it out, as its kernels have never run.
+    of them removes it.
     """
 
     name: str
     llvm_name: str
     needs: tuple[str, ...] = ()
-    by_name_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ processor has, and it reads ``/proc``, which may be masked. Not done here: targe
 """
 
 from ingot_compiler.targets.target import Target, native_target
-from ingot_runtime.loader.cpu import machine_architecture, machine_features
+from ingot_runtime.loader.cpu import machine_architecture, permitted_features, processor_model
 
 
 def host_target() -> Target:
-    """Return the target whose features this machine has.
+    """Return the target whose features this process may use on this machine, tuned for its class of
+    processors.
 
     Raises:
         UserError: an architecture that there is no code for, or a processor below its lowest level.
     """
-    return native_target(sorted(machine_features()), machine_architecture())
+    return native_target(sorted(permitted_features()), machine_architecture(), processor_model())

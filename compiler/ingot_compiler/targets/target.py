@@ -9,12 +9,14 @@ opencl).
 import difflib
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.types import DType
 from ingot_compiler.targets import TARGETS
 from ingot_compiler.targets.family import SCALAR, TargetFamily
+from ingot_compiler.targets.processors import ProcessorClass, processor_class, processors_of
 from ingot_runtime.format.features import LEVELS
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -52,6 +54,11 @@ class Target:
     def family(self) -> TargetFamily:
         """The architecture's data."""
         return next(family for family in TARGETS if family.arch == self.arch)
+
+    @property
+    def processors(self) -> tuple[ProcessorClass, ...]:
+        """The class of the processor that it is tuned for, or all of its level."""
+        return processors_of(self.level, self.cpu)
 
     @property
     def triple(self) -> str:
@@ -246,19 +253,22 @@ def _require_once(name: str, given: set[str], text: str) -> None:
     given.add(name)
 
 
-def native_target(features: Sequence[str], arch: str = "x86-64") -> Target:
-    """Return the target that uses all of a machine's `features` that code generation knows.
+def native_target(features: Sequence[str], arch: str = "x86-64", model: str = "") -> Target:
+    """Return the target that uses all of a machine's `features` that code generation knows, and is
+    tuned for the class of its processor's `model`, if there is one of that level.
 
     Raises:
         UserError: the machine does not reach the architecture's lowest level.
     """
     family = _family_of(arch)
-    known = {feature.name for feature in family.features if not feature.by_name_alone}
+    known = {feature.name for feature in family.features}
     given = frozenset(features) & known
     # A machine (or a hypervisor) may show a feature without one that it builds on: then it is not
     # used.
     usable = frozenset(name for name in given if family.closed(frozenset((name,))) <= given)
-    return _target_of(family, usable, "", "native")
+    target = _target_of(family, usable, "", "native")
+    processor = processor_class(target.level, model)
+    return replace(target, cpu=processor.tunings[0]) if processor else target
 
 
 def _family_of(arch: str) -> TargetFamily:

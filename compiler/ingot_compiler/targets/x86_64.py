@@ -13,9 +13,9 @@ FAMILY = TargetFamily(
     linker_emulation="elf_x86_64",
     levels=(("x86-64-v2", "x86-64-v2"), ("x86-64-v3", "x86-64-v3"), ("x86-64-v4", "x86-64-v4")),
     features=(
-        Feature("amx-bf16", "amx-bf16", ("amx-tile",), by_name_alone=True),
-        Feature("amx-int8", "amx-int8", ("amx-tile",), by_name_alone=True),
-        Feature("amx-tile", "amx-tile", by_name_alone=True),
+        Feature("amx-bf16", "amx-bf16", ("amx-tile",)),
+        Feature("amx-int8", "amx-int8", ("amx-tile",)),
+        Feature("amx-tile", "amx-tile"),
         Feature("avx", "avx", ("sse4.2",)),
         Feature("avx2", "avx2", ("avx",)),
         Feature("avx512bf16", "avx512bf16", _AVX512),
@@ -43,7 +43,7 @@ FAMILY = TargetFamily(
         Feature("ssse3", "ssse3", ("sse3",)),
     ),
     tunings=(
-        "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server",
+        "alderlake", "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server",
         "sapphirerapids", SCALAR, "skylake", "skylake-avx512",
         "znver1", "znver2", "znver3", "znver4", "znver5",
     ),

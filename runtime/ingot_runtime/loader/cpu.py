@@ -1,7 +1,7 @@
 """What this machine's processor can run, by the names of ``format.features``.
 
-In: nothing. Out: a set of feature names, for which the operating system saves the registers too.
-Not done here: choosing a variant; asking for AMX permission (``choose``).
+In: nothing. Out: a set of feature names, for which the operating system saves the registers too; the
+model. Not done here: choosing a variant; which features code takes (``choose``).
 """
 
 import ctypes
@@ -45,6 +45,7 @@ HWCAPS = {
     },
 }  # fmt: skip
 
+_MIDR = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"
 ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "aarch64", "riscv64": "riscv64"}
 
 
@@ -63,6 +64,31 @@ def machine_features() -> frozenset[str]:
     return frozenset(
         name for name, (kind, bit) in table.items() if system.auxiliary_value(kind) >> bit & 1
     )
+
+
+def permitted_features() -> frozenset[str]:
+    """Return ``machine_features`` without AMX where the system refuses it to this process."""
+    features = machine_features()
+    others = frozenset(name for name in features if not name.startswith("amx-"))
+    return features if features == others or system.request_amx() else others
+
+
+def processor_model() -> str:
+    """Return the maker, family and model of the processor, ``GenuineIntel 6 143``, or maker and part,
+    ``0x41 0xd0c``, as it says them; "" where it says nothing."""
+    if os.uname().machine == "x86_64":
+        area = map_code(_PROBE)
+        leaves = _read_leaves(area.address, (ctypes.c_uint32 * 4)())
+        word, (_, b, c, d) = leaves[1, 0][0], leaves[0, 0]
+        maker = b"".join(part.to_bytes(4, "little") for part in (b, d, c)).decode("latin-1")
+        family, model = word >> 8 & 15, word >> 4 & 15 | word >> 12 & 240
+        return f"{maker} {family + (word >> 20 & 255 if family == 15 else 0)} {model}"
+    try:
+        with open(_MIDR) as file:
+            word = int(file.read(), 16)
+    except (OSError, ValueError):
+        return ""
+    return f"{word >> 24 & 255:#x} {word >> 4 & 4095:#x}"
 
 
 def _x86_features() -> frozenset[str]:
@@ -94,6 +120,7 @@ def _read_leaves(
 
     has_7, has_extended = leaf(0)[0] >= 7, leaf(0x80000000)[0] >= 0x80000001
     return {
+        (0, 0): leaf(0),
         (1, 0): leaf(1),
         (7, 0): leaf(7, 0, has_7),
         (7, 1): leaf(7, 1, has_7 and leaf(7)[0] >= 1),

@@ -1,6 +1,7 @@
 """Targets: spelling, canonical form, closure of features, what code generation reads from them."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,8 @@ from ingot_compiler.targets import TARGETS
 from ingot_compiler.targets.host_target import host_target
 from ingot_compiler.targets.target import Target, native_target, parse_target
 from ingot_runtime.format.features import LEVELS
-from ingot_runtime.loader import system
-from ingot_runtime.loader.cpu import machine_architecture, machine_features
+from ingot_runtime.loader import cpu, system
+from ingot_runtime.loader.cpu import machine_architecture
 
 _LEVELS = [level for family in TARGETS for level, _ in family.levels]
 
@@ -97,15 +98,44 @@ def test_native_takes_the_highest_level_it_covers() -> None:
         native_target(["sse3"])
 
 
-def test_the_machine_that_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is what the loader's probe finds, which reads no file: of an ARM processor all that the kernel
-    tells, also what LLVM has never found on one."""
-    assert host_target() == native_target([*machine_features()], machine_architecture())
+def test_the_machine_that_builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is what the loader's probe finds: of an ARM processor all that the kernel tells, also what LLVM
+    has never found on one, and its model, where there is such a file."""
+    usable = [*cpu.permitted_features()]
+    assert host_target() == native_target(usable, machine_architecture(), cpu.processor_model())
+    monkeypatch.setattr(cpu, "_MIDR", str(tmp_path / "midr_el1"))
     machine = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((*machine[:4], "aarch64")))
     words = {16: 1 << 0 | 1 << 1 | 1 << 20, 26: 1 << 13}
     monkeypatch.setattr(system, "auxiliary_value", words.__getitem__)
     assert str(host_target()) == "aarch64+asimddp+i8mm"
+    (tmp_path / "midr_el1").write_text("0x00000000413fd0c1\n")
+    assert str(host_target()) == "aarch64:neoverse-n1+asimddp+i8mm"
+    (tmp_path / "midr_el1").write_text("nothing\n")
+    assert cpu.processor_model() == ""
+
+
+def test_a_class_is_found_by_the_model() -> None:
+    """Of the level that the machine reaches: one that hides AVX-512 is of no class of it, and what the
+    table does not have is of none."""
+    v3, v4 = (LEVELS[f"x86-64-v{level}"] for level in (3, 4))
+    for features, model, wanted in (
+        (v4, "GenuineIntel 6 143", "x86-64-v4:sapphirerapids"),
+        (v4, "AuthenticAMD 25 17", "x86-64-v4:znver4"),
+        (v3, "AuthenticAMD 25 17", "x86-64-v3"),
+        (v3, "AuthenticAMD 25 33", "x86-64-v3:znver3"),
+        (v4, "GenuineIntel 6 999", "x86-64-v4"),
+        (v4, "", "x86-64-v4"),
+    ):
+        assert str(native_target(features, model=model)) == wanted
+
+
+def test_amx_is_left_out_where_the_system_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that may not use tiles has a target without them."""
+    monkeypatch.setattr(cpu, "machine_features", lambda: frozenset(("avx512f", "amx-tile")))
+    for granted, wanted in ((True, {"avx512f", "amx-tile"}), (False, {"avx512f"})):
+        monkeypatch.setattr(system, "request_amx", lambda granted=granted: granted)
+        assert cpu.permitted_features() == wanted
 
 
 def facts(target: Target) -> tuple[int, int, bool, int]:

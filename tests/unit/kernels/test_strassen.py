@@ -3,6 +3,9 @@ float64, numbers that are not finite, when they are chosen."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -21,15 +24,17 @@ from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.precision import F32, FAST
 from ingot_compiler.ir.types import DType
 from ingot_compiler.kernels.products import strassen as choose_strassen
+from ingot_compiler.kernels.products.product_cost import least_loss
 from ingot_compiler.kernels.products.strassen import StrassenFacts, strassen_shape
 from ingot_compiler.lowering.groups.fused import launches_of
 from ingot_compiler.lowering.loops.strassen import PRODUCTS, RESULTS
+from ingot_compiler.targets.processors import ProcessorClass
 from ingot_compiler.targets.target import Target, parse_target
 
 RELATIVE = 1e-5
 NUMPY_HALVES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
-WIDE = tuple(target for target in RUNNABLE if target.f32_lanes == 16)  # who have the algorithm
-V4 = parse_target("x86-64-v4")
+V4 = parse_target("x86-64-v4:znver4")  # where it gains most
+WIDE = (V4,) if any(target.f32_lanes == V4.f32_lanes for target in RUNNABLE) else ()
 STRASSEN, DIRECT = "matmul_strassen", "matmul"
 
 
@@ -62,14 +67,25 @@ def tile_rows(rows: Dim, target: Target) -> int:
     return shape.rows
 
 
-on_wide = pytest.mark.parametrize("target", WIDE[-1:], ids=str)
+@pytest.fixture
+def preferred(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products that the algorithm is precise enough for run by it, whatever it costs."""
+    monkeypatch.setattr(choose_strassen, "direct_cycles", lambda *_: math.inf)
+
+
+def on_wide(test: Callable[..., None]) -> Callable[..., None]:
+    """Where there is such a processor, and whatever it costs."""
+    marked: Callable[..., None] = pytest.mark.parametrize("target", WIDE, ids=str)(
+        pytest.mark.usefixtures("preferred")(test)
+    )
+    return marked
 
 
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Small products run by the algorithm, too, which are quickly interpreted."""
     for name, value in (
-        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("_GAIN_MIN", 0.0), ("_SHARE", 2),
+        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("direct_cycles", lambda *_: math.inf), ("_SHARE", 2),
     ):  # fmt: skip
         monkeypatch.setattr(choose_strassen, name, value)
     return monkeypatch
@@ -271,7 +287,9 @@ def test_denormal_numbers_are_kept(target: Target) -> None:
     np.testing.assert_allclose(run_product(target, x, weights), exact, rtol=1e-5)
 
 
-def chosen(rows: Dim, depth: Dim, columns: Dim, target: str = "x86-64-v4", **more: bool) -> bool:
+def chosen(
+    rows: Dim, depth: Dim, columns: Dim, target: str = "x86-64-v4:znver4", **more: bool
+) -> bool:
     """Whether a product of such sizes runs by the algorithm."""
     facts = StrassenFacts(
         rows, depth, columns, more.get("is_dense", False), more.get("allows_more", False)
@@ -295,7 +313,8 @@ def test_what_it_is_for(sizes: tuple[int, int, int]) -> None:
         (128, 512, 768),  # one chain is nearer to the truth
         (128, 768, 60),  # no tiles
         (128, 768, 127),  # half of the columns fill no tile
-        (784, 1536, 128),  # sums of rows that are far, for few columns
+        (128, 6144, 64),  # sums of rows that are far, for few columns
+        (47, 768, 64),  # most rows fill no tile
         (128, 800, 768),  # no blocks of the depth
         (symbol("n"), 768, 60), (128, symbol("k"), 768),
     ],
@@ -308,12 +327,35 @@ def test_what_it_is_not_for(sizes: tuple[Dim, Dim, Dim]) -> None:
 def test_how_many_of_an_open_number_of_rows_gain() -> None:
     """From the number that a shape says on, every fixed number of rows has the algorithm, too; few
     columns need more rows."""
-    for depth, columns, least in ((768, 768, 84), (1024, 2816, 56), (2048, 256, 112)):
+    for depth, columns, least in ((768, 768, 84), (1024, 2816, 84), (2048, 256, 84)):
         facts = StrassenFacts(symbol("n"), depth, columns, is_dense=False, allows_more=False)
         shape = strassen_shape(facts, V4)
         assert shape is not None
         assert shape.rows_min == least
         assert all(chosen(rows, depth, columns) for rows in range(least, 600))
+
+
+@pytest.mark.parametrize("sizes", [(128, 768, 768), (197, 768, 3072), (784, 512, 512)])
+def test_classes_of_processors_decide(sizes: tuple[int, int, int]) -> None:
+    """Where additions share the ports of multiply-adds and the second cache is slow, it gains nothing;
+    code for any processor of a level takes what loses least on the worst of them."""
+    rows, depth, columns = sizes
+    for tuning, gains in (("znver4", True), ("znver5", True), ("sapphirerapids", False)):
+        assert chosen(rows, depth, columns, f"x86-64-v4:{tuning}", is_dense=True) == gains
+    assert chosen(rows, depth, columns, "x86-64-v4", is_dense=True)
+    assert not chosen(rows, 3072, columns, "x86-64-v4", is_dense=True)
+
+
+def test_the_least_loss_is_of_the_class_for_which_a_choice_is_worst() -> None:
+    """A fastest choice of one class that is far slower on another is none for both."""
+    cycles = {"a": (1.0, 2.0), "b": (1.5, 1.4), "c": (1.2, 1.2)}
+    zen4, zen5 = (parse_target(f"x86-64-v4:{name}").processors[0] for name in ("znver4", "znver5"))
+
+    def cost(choice: str, processor: ProcessorClass) -> float:
+        return cycles[choice][processor is zen5]
+
+    assert least_loss(("a", "b", "c"), (zen4,), cost) == "a"
+    assert least_loss(("a", "b", "c"), (zen4, zen5), cost) == "c"
 
 
 def test_inputs_and_precision_decide_at_a_short_depth() -> None:

@@ -1,7 +1,7 @@
 """Products of f32 as products of parts of bf16, in tiles: how near they are, what comes out where
 parts do not fit, code against the interpreter.
 
-No test machine has tiles: functions stand for the instructions (``test_matrix_tiles``).
+Functions stand for the instructions (``test_matrix_tiles``).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def test_convolutions_have_parts(target: Target, tiles: SoftwareTiles) -> None:
     assert not np.array_equal(pairs, split)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_each_convolution_of_parts_runs_in_tiles(data: st.DataObject) -> None:
     """Whatever its sizes are, all parts are multiplied: padding may leave most taps outside of the

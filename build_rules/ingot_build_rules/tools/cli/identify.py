@@ -25,12 +25,16 @@ def _kinds() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the probe finds, and the target that ``native`` stands for."""
     from ingot_build_rules.making.options.host_target import resolve_target
-    from ingot_runtime.loader.cpu import machine_architecture, machine_features
+    from ingot_compiler.targets.processors import processor_class
+    from ingot_runtime.loader.cpu import machine_architecture, machine_features, processor_model
 
-    target = resolve_target("native")
+    target, model = resolve_target("native"), processor_model()
+    processor = processor_class(target.level, model)
     found: dict[str, str | list[str]] = {
         "architecture": machine_architecture(),
         "level": target.level,
+        "processor": model or "unknown",
+        "class": processor.name if processor else "unknown",
         "native": str(target),
         "features": sorted(machine_features()),
         "devices": ["host", *_kinds()],

@@ -18,6 +18,7 @@ DERIVED = (
     "multiplies_bytes",
     "multiplies_tiles",
     "page_bytes",
+    "processors",
     "rank",
     "rounds_pairs_to_odd",
     "shuffles_bytes",

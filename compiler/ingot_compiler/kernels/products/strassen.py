@@ -18,7 +18,7 @@ Errors against float64, relative to those of one chain of multiply-adds, as meas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product
@@ -30,15 +30,22 @@ from ingot_compiler.kernels.products.algorithm import (
     widens_bytes,
 )
 from ingot_compiler.kernels.products.convolution import ConvShape
+from ingot_compiler.kernels.products.product_cost import (
+    ProductSizes,
+    direct_cycles,
+    least_loss,
+    strassen_cycles,
+)
 from ingot_compiler.kernels.products.taps_inside import skips_taps
 from ingot_compiler.kernels.products.tuned import DIRECT, MATRIX_DIRECT, MATRIX_STRASSEN
 from ingot_compiler.kernels.products.tuned import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.kernels.strassen_scratch import scratch_of
-from ingot_compiler.kernels.tiles import cycles_of_step, panel_columns
+from ingot_compiler.kernels.tiles import panel_columns
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops.loop_parts import StrassenTile
 from ingot_compiler.lowering.loops.strassen import StrassenShape
+from ingot_compiler.targets.processors import ProcessorClass
 from ingot_runtime.lazy_dataclass import dataclass
 
 STRASSEN = MATRIX_STRASSEN
@@ -53,14 +60,8 @@ _TILES = ((12, 2), (14, 2), (13, 2), (11, 2), (10, 2))
 """Rows of a block, vectors of its columns: what fills 32 registers. The four blocks of B of a tile
 fit a first cache of 48 KB with two vectors, and fill it with three."""
 _REGISTERS, _LANES = 32, 16  # measured on no other targets
-# Cycles of a vector unit, measured on a 512-bit core: a product with what surrounds it; adding the
-# sum of a block; an element of A, of which sums are made, and of one that the second cache does not
-# keep beside them; a vector of results.
-_PRODUCT_CYCLES, _DIRECT_CYCLES = 1.04, 1.04
-_BLOCK_CYCLES, _SUM_CYCLES, _FAR_SUM_CYCLES, _RESULT_CYCLES = 1.3, 0.4, 0.8, 8.0
-_NEAR_BYTES_MAX = 1 << 19
 _GAIN_MIN = 1.03
-_UNITS_WANTED = 16
+_UNITS_WANTED = 8
 _OPEN_ROWS = 256  # for which the tiles of an open number of rows are chosen
 _SCRATCH_BYTES_MAX = 3 << 20  # per thread
 
@@ -141,30 +142,42 @@ def strassen_shape(
     if block is None:
         return None
     if not isinstance(rows, int):
-        return _open_shape(depth, columns, block)
-    best = _best_shape(rows, depth, columns, block)
-    return best if best and (is_asked_for or _gains(best, rows, depth, columns)) else None
+        return _open_shape(depth, columns, block, target)
+    sizes = ProductSizes(rows, depth, columns)
+    shapes = list(_shapes(sizes, block))
+    return _choose(shapes if is_asked_for else [None, *shapes], sizes, target)
 
 
-def _open_shape(depth: int, columns: int, block: int) -> StrassenShape | None:
+def _open_shape(depth: int, columns: int, block: int, target: KernelTarget) -> StrassenShape | None:
     """The tiles for an open number of rows, and the number from which on they always gain."""
-    best = _best_shape(_OPEN_ROWS, depth, columns, block)
-    if best is None or not _gains(best, _OPEN_ROWS, depth, columns):
+    usual = ProductSizes(_OPEN_ROWS, depth, columns)
+    shape = _choose([None, *_shapes(usual, block)], usual, target)
+    if shape is None:
         return None
-    rows = (rows for rows in reversed(range(_ROWS_MIN, _OPEN_ROWS)))
-    slower = next((some for some in rows if not _gains(best, some, depth, columns)), _ROWS_MIN - 1)
-    return replace(best, rows_min=slower + 1)
+
+    def gains(rows: int) -> bool:
+        return _choose([None, shape], ProductSizes(rows, depth, columns), target) is not None
+
+    slower = (rows for rows in reversed(range(_ROWS_MIN, _OPEN_ROWS)) if not gains(rows))
+    return replace(shape, rows_min=next(slower, _ROWS_MIN - 1) + 1)
 
 
-def _best_shape(rows: int, depth: int, columns: int, block: int) -> StrassenShape | None:
-    shapes = _shapes(rows, depth, columns, block)
-    return min(shapes, key=lambda shape: _cycles(shape, rows, depth, columns), default=None)
+def _choose(
+    choices: Sequence[StrassenShape | None], sizes: ProductSizes, target: KernelTarget
+) -> StrassenShape | None:
+    """The tiles, or None for a direct product, which lose least on the processors of the target; tiles
+    that gain too little on each of them for the bytes of their code are not worth it."""
 
+    def cycles(choice: StrassenShape | None, processor: ProcessorClass) -> float:
+        if choice is None:
+            return direct_cycles(sizes, processor)
+        return strassen_cycles(choice, sizes, processor)
 
-def _gains(shape: StrassenShape, rows: int, depth: int, columns: int) -> bool:
-    """Whether a direct product takes longer, by the model of cost."""
-    direct = rows * columns / _LANES * _DIRECT_CYCLES
-    return _GAIN_MIN * _cycles(shape, rows, depth, columns) <= direct
+    if not choices:
+        return None
+    chosen = least_loss(choices, target.processors, cycles)
+    gains = (cycles(None, each) / cycles(chosen, each) for each in target.processors)
+    return chosen if None not in choices or max(gains) >= _GAIN_MIN else None
 
 
 def _block(depth: int, facts: StrassenFacts) -> int | None:
@@ -185,31 +198,17 @@ def _block(depth: int, facts: StrassenFacts) -> int | None:
     return next((block for block in fits if block % step == 0), None)
 
 
-def _shapes(rows: int, depth: int, columns: int, block: int) -> Iterator[StrassenShape]:
-    """The shapes whose rows and columns have one tile or more."""
+def _shapes(sizes: ProductSizes, depth_block: int) -> Iterator[StrassenShape]:
+    """The shapes whose rows and columns have one tile or more: tiles, and how many of them are one
+    below the other in a unit."""
     for height, vectors in _TILES:
         width, high = 2 * vectors * _LANES, 2 * height
-        if columns >= width and rows >= high:
-            tiles = -(-rows // high)
-            most = max(1, _SCRATCH_BYTES_MAX // scratch_of(high, depth).size_bytes)
-            wanted = -(-_UNITS_WANTED * width // columns)
-            blocks = min(tiles, max(wanted, -(-tiles // most)))
-            block_rows = high * -(-tiles // blocks)
-            yield StrassenShape(high, block_rows, StrassenTile(vectors, block), _ROWS_MIN)
-
-
-def _cycles(shape: StrassenShape, rows: int, depth: int, columns: int) -> float:
-    """Cycles for each step of depth; rows and columns that fill no tile are direct."""
-    height, vectors = shape.rows // 2, shape.tile.vectors
-    whole, rest = divmod(rows, shape.rows)
-    beside = columns % (shape.vectors * _LANES)
-    columns -= beside
-    step = cycles_of_step(height, vectors) / (height * vectors)
-    best = min(cycles_of_step(*tile) / (tile[0] * tile[1]) for tile in _TILES)
-    product = _PRODUCT_CYCLES + _BLOCK_CYCLES / shape.tile.depth
-    products = shape.rows * 7 / 8 * columns / _LANES * product * step / best
-    is_near = 4 * rows * depth <= _NEAR_BYTES_MAX
-    sum_cycles = _SUM_CYCLES if is_near else _FAR_SUM_CYCLES
-    sums = shape.rows * (sum_cycles + columns / _LANES * _RESULT_CYCLES / depth)
-    direct = rest * columns + rows * beside
-    return whole * (products + sums) + direct / _LANES * _DIRECT_CYCLES * 1.1
+        if sizes.columns >= width and sizes.rows >= high:
+            tiles = -(-sizes.rows // high)
+            most = max(1, _SCRATCH_BYTES_MAX // scratch_of(high, sizes.depth).size_bytes)
+            least = max(-(-_UNITS_WANTED * width // sizes.columns), -(-tiles // most))
+            counts = {-(-tiles // blocks) for blocks in range(min(least, tiles), tiles + 1)}
+            for count in sorted(counts, reverse=True):
+                yield StrassenShape(
+                    high, high * count, StrassenTile(vectors, depth_block), _ROWS_MIN
+                )

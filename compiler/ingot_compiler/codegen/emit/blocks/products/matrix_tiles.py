@@ -7,8 +7,6 @@ Two tiles of sums beside each other take a tile of A, then one of B each. A tile
 a panel, as they lie. A tile of A is read where its rows lie at one distance; else they are brought
 together on the stack. Tiles at the end of a depth are narrower, in registers of their own; those
 behind the last row have fewer rows, for which the registers are configured again.
-
-It has run on no processor: tests put functions in the place of the instructions.
 """
 
 from __future__ import annotations
