@@ -16,6 +16,7 @@ from tests.unit.lowering.test_byte_convolutions import PAIRS, drawn
 from tests.unit.lowering.test_split_products import (
     DIRECT,
     EDGES,
+    any_size,
     convolution,
     product,
     result,
@@ -27,6 +28,7 @@ from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.oracles.interpret_loops import interpret_loops
 from ingot_compiler.targets.host_target import host_target
 
+__all__ = ["any_size"]  # a fixture
 HERE = ["this processor"] if set(host_target().features) >= set(TARGET.features) else []
 has_tiles = pytest.mark.parametrize("machine", HERE)
 """Nothing runs elsewhere: an instruction that a processor does not have cannot be tried."""

@@ -29,6 +29,7 @@ from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.kernels.products import parts
 from ingot_compiler.lowering.groups.fused import launches_of
 from ingot_compiler.lowering.loops.parse_loops import parse_loops
 from ingot_compiler.lowering.loops.print_loops import print_loops
@@ -41,6 +42,12 @@ Output = pytest.CaptureFixture[str]
 __all__ = ["tiles"]  # a fixture
 DIRECT = parse_target("x86-64-v4")
 """Sums are of multiply-adds."""
+
+
+@pytest.fixture(autouse=True)
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small products have parts, too, which are quickly interpreted."""
+    monkeypatch.setattr(parts, "_GAIN_MIN", 0.0)
 
 
 def product(x: Array, w: Array) -> tuple[Graph, Builder]:
@@ -246,11 +253,22 @@ MODEL = make_model(
         node("Relu", "a", "b"),
         node("MatMul", "b v", "y", name="narrow"),
     ],
-    [tensor("x", [64, 128])],
+    [tensor("x", [128, 512])],
     [tensor("y", None)],
-    {"w": normal(0, 128, 96), "v": normal(1, 96, 8)},
+    {"w": normal(0, 512, 512), "v": normal(1, 512, 8)},
 )
 PLAIN = "x86-64-v4+avx512bf16"
+
+
+def test_a_product_that_gains_nothing_has_no_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short depth, whose results go through memory, and rows that are brought together."""
+    monkeypatch.undo()
+    for sizes, gains in (((128, 768, 768), True), ((196, 64, 256), False), ((64, 256, 64), False)):
+        rows, depth, columns = sizes
+        graph, _ = product(normal(1, rows, depth), normal(2, depth, columns))
+        assert bool(in_tiles(compile_graph(graph, TARGET).programs)) == gains
+    graph, _ = convolution(normal(1, 1, 256, 14, 14), normal(2, 256, 256, 3, 3))
+    assert not in_tiles(compile_graph(graph, TARGET).programs)
 
 
 @pytest.mark.sweep(4)

@@ -28,7 +28,7 @@ from ingot_compiler.ir.dims import (
 from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.kernels.anchored_group import ACCUMULATOR, AnchoredGroup
-from ingot_compiler.kernels.matrix_tiles import matrix_tile
+from ingot_compiler.kernels.matrix_tiles import matrix_tile, rows_of_block
 from ingot_compiler.kernels.products.float_parts import FloatParts
 from ingot_compiler.kernels.strassen_scratch import scratch_of
 from ingot_compiler.kernels.team_tiles import choose_team_tile
@@ -175,7 +175,14 @@ def contraction_program(
     panels = packed_panels(anchored, product, dtype)
     b_count = typical(dim_mul(product.total_depth, product.columns))
     is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
-    units = _units(product, width, block, rows_outside=is_b_small or strassen is not None)
+    rows_near = block
+    if matrix is not None:
+        element_bytes = dtype_size_bytes(a.type.dtype) * (len(parts.parts) if parts else 1)
+        sizes = product.total_depth, product.columns, element_bytes
+        rows_near = rows_of_block(block, *sizes, target)
+    keeps_rows = is_b_small or strassen is not None or rows_near < block
+    block = rows_near
+    units = _units(product, width, block, rows_outside=keeps_rows)
     if team is not None:
         units = _team_units(product, width, block, target.team_units, rows_outside=is_b_small)
     column_start = dim_mul(units.panel, width)

@@ -3,10 +3,10 @@
 In: facts of a product. Out: a method, of how many parts its factors are. Not done here: the parts
 (``float_parts``, ``weight_parts``), tiles (``matrix_tiles``).
 
-Three parts are as exact as f32, and six products of tiles take less time than multiply-adds do
-(decision 4 has the measurements, which were made on another machine): they are chosen where a
-target names tiles of bf16. Two parts are for ``--precision bf16x3``. By ``vdpbf16ps`` three products
-take longer than multiply-adds, so that targets without tiles have none of them.
+Three parts are as exact as f32, and six products of tiles take less time than multiply-adds do where
+a product is large (``product_cost``): they are chosen where a target names tiles of bf16. Two parts are
+for ``--precision bf16x3``. By ``vdpbf16ps`` three products take longer than multiply-adds, so that
+targets without tiles have none of them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from ingot_compiler.ir.precision import BF16X3, F32, FAST, SIZE
 from ingot_compiler.kernels.matrix_tiles import matrix_tile
 from ingot_compiler.kernels.products.algorithm import PANELS, ProductFacts, Wishes
 from ingot_compiler.kernels.products.convolution import ConvShape
+from ingot_compiler.kernels.products.product_cost import ProductSizes, direct_cycles, parts_cycles
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
 
 _PARTS = {F32: 3, FAST: 3, BF16X3: 2}
-# Time of multiply-adds of f32 by that of products of parts: measured on a Sapphire Rapids.
-_SPEED = {1: 1.0, 2: 2.7, 3: 1.6}
+_GAIN_MIN = 1.05  # below it the larger weights are not worth their bytes
 _ROWS_MIN, _DEPTH_MIN, _COLUMNS_MIN = 48, 64, 64
 """Below them splitting A and the ends of tiles cost more than products of tiles gain."""
 
@@ -68,29 +69,45 @@ def part_count(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> int
         return 1
     if wishes.optimize == SIZE and count > 2:  # six bytes for a weight, where f32 has four
         return 1
-    return count if _is_large(facts) else 1
+    sizes = _sizes(facts)
+    if sizes is None:
+        return 1
+    return count if _speed(facts, sizes, count, target) >= _GAIN_MIN else 1
 
 
 def speed_of_parts(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> float:
     """How many times less time a direct convolution takes than by multiply-adds."""
-    return _SPEED[part_count(facts, wishes, target)]
+    count, sizes = part_count(facts, wishes, target), _sizes(facts)
+    return 1.0 if count == 1 or sizes is None else _speed(facts, sizes, count, target)
 
 
-def _is_large(facts: ProductFacts) -> bool:
-    """Whether rows, columns and depth are worth it."""
+def _speed(facts: ProductFacts, sizes: ProductSizes, count: int, target: KernelTarget) -> float:
+    node = facts.node
+    brings_rows_together = node.op == "conv" and (
+        max(*node.ints("strides")) > 1 or any(size != 1 for size in facts.weights.shape[2:])
+    )
+    products = len(PART_PRODUCTS[count])
+    parts = parts_cycles(sizes, products, brings_rows_together=brings_rows_together)
+    return min(direct_cycles(sizes, each) for each in target.processors) / parts
+
+
+def _sizes(facts: ProductFacts) -> ProductSizes | None:
+    """Rows, depth and columns; None where they are not worth it."""
     shape, weights = facts.result.shape, facts.weights.shape
     if facts.node.op == "matmul":
         if len(weights) != 2:
-            return False
-        return _reach(dim_product(shape[:-1]), weights[0], shape[-1])
+            return None
+        return _large(dim_product(shape[:-1]), weights[0], shape[-1])
     pixels, groups = dim_product((shape[0], *shape[2:])), facts.node.integer("groups")
     own = weights[0] // groups if isinstance(weights[0], int) else 0
-    return _reach(pixels, dim_product(weights[1:]), own)
+    return _large(pixels, dim_product(weights[1:]), own)
 
 
-def _reach(rows: Dim, depth: Dim, columns: Dim) -> bool:
-    sizes = zip((rows, depth, columns), (_ROWS_MIN, _DEPTH_MIN, _COLUMNS_MIN), strict=True)
-    return all(isinstance(size, int) and size >= least for size, least in sizes)
+def _large(rows: Dim, depth: Dim, columns: Dim) -> ProductSizes | None:
+    if not isinstance(rows, int) or not isinstance(depth, int) or not isinstance(columns, int):
+        return None
+    is_large = rows >= _ROWS_MIN and depth >= _DEPTH_MIN and columns >= _COLUMNS_MIN
+    return ProductSizes(rows, depth, columns) if is_large else None
 
 
 def _fits_tiles(rows: Dim, depth: Dim, target: KernelTarget) -> bool:
