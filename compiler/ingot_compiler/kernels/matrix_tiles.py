@@ -40,8 +40,9 @@ def matrix_tile(
 def rows_of_block(
     rows: int, depth: Dim, columns: Dim, element_bytes: int, target: KernelTarget
 ) -> int:
-    """Return how many of ``rows`` one unit has: all, or so few that their part of A stays in the second
-    cache while one panel of B after the other meets it, where B is read less often than A would be.
+    """Return how many of ``rows`` one unit has: all, or so few that their part of A stays in the
+    second cache while one panel of B after the other meets it, where B is read less often than A
+    would be.
 
     ``element_bytes``: of an element of A and of B, with all its parts.
     """

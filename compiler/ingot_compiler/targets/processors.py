@@ -1,11 +1,11 @@
 """Classes of processors: the rates and sizes from which models of cost choose methods and tiles.
 
-In: a level of an architecture, perhaps a tuning. Out: ``ProcessorClass``, ``processors_of``. Not done
-here: which instructions a target allows (``target``), costs (beside each method).
+In: a level of an architecture, perhaps a tuning. Out: ``ProcessorClass``, ``processors_of``. Not
+done here: which instructions a target allows (``target``), costs (beside each method).
 
-``source`` says where a row is from: "measured" on such a processor by ``tests/benchmarks/bench_processor.py``
-or by hand, "model" of the scheduler of LLVM 19 and of OSACA 0.7, "published" by its maker or by people who
-measured it. Rates of vectors are those of the widest ones.
+``source`` says where a row is from: "measured" by loops on such a processor, "model" of the
+scheduler of LLVM 19 and of OSACA 0.7, "published" by its maker or by people who measured it. Rates
+of vectors are those of the widest ones.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class ProcessorClass:
     """Processors on which the same methods are fastest.
 
     ``tunings``: what follows the colon of a target to mean it, ``native``'s first. ``models``: what
-    processors say of themselves (``ingot_runtime.loader.cpu.processor_model``). ``multiply_adds``, ``loads``,
-    ``stores``: of vectors that begin in a cycle. ``adds_apart``: additions have ports beside those
-    of multiply-adds. ``level2_rate``, ``far_rate``: bytes that a core reads in a cycle from its second
-    cache, and from behind it.
+    processors say of themselves (``ingot_runtime.loader.cpu.processor_model``). ``multiply_adds``,
+    ``loads``, ``stores``: of vectors that begin in a cycle. ``adds_apart``: additions have ports
+    beside those of multiply-adds. ``level2_rate``, ``far_rate``: bytes that a core reads in a cycle
+    from its second cache, and from behind it.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """What this machine's processor can run, by the names of ``format.features``.
 
-In: nothing. Out: a set of feature names, for which the operating system saves the registers too; the
-model. Not done here: choosing a variant; which features code takes (``choose``).
+In: nothing. Out: a set of feature names, for which the operating system saves the registers too;
+the model. Not done here: choosing a variant; which features code takes (``choose``).
 """
 
 import ctypes
@@ -74,8 +74,8 @@ def permitted_features() -> frozenset[str]:
 
 
 def processor_model() -> str:
-    """Return the maker, family and model of the processor, ``GenuineIntel 6 143``, or maker and part,
-    ``0x41 0xd0c``, as it says them; "" where it says nothing."""
+    """Return the maker, family and model of the processor, ``GenuineIntel 6 143``, or maker and
+    part, ``0x41 0xd0c``, as it says them; "" where it says nothing."""
     if os.uname().machine == "x86_64":
         area = map_code(_PROBE)
         leaves = _read_leaves(area.address, (ctypes.c_uint32 * 4)())

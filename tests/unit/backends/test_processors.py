@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ingot_compiler.targets import TARGETS
@@ -26,3 +28,21 @@ def test_each_tuning_of_a_vector_level_has_one_class_at_most() -> None:
     named = [tuning for row in PROCESSORS for tuning in row.tunings]
     assert len(named) == len(set(named))
     assert set(named) <= {tuning for family in TARGETS for tuning in family.tunings}
+
+
+def test_the_page_has_the_table() -> None:
+    """Each row of docs/targets.md is written by this."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "targets.md").read_text()
+    for row in PROCESSORS:
+        apart = "yes" if row.adds_apart else "no"
+        cells = (
+            row.name,
+            row.level,
+            ", ".join(row.tunings),
+            f"{row.multiply_adds}; {apart}",
+            f"{row.loads:g}, {row.stores:g}",
+            f"{row.level1_bytes >> 10} KiB, {row.level1_ways}; {row.level2_bytes >> 10} KiB",
+            f"{row.level2_rate:g}; {row.far_rate:g}",
+            row.source,
+        )
+        assert f"\n| {' | '.join(cells)} |\n" in page

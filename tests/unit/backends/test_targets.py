@@ -99,8 +99,8 @@ def test_native_takes_the_highest_level_it_covers() -> None:
 
 
 def test_the_machine_that_builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is what the loader's probe finds: of an ARM processor all that the kernel tells, also what LLVM
-    has never found on one, and its model, where there is such a file."""
+    """It is what the loader's probe finds: of an ARM processor all that the kernel tells, also what
+    LLVM has never found on one, and its model, where there is such a file."""
     usable = [*cpu.permitted_features()]
     assert host_target() == native_target(usable, machine_architecture(), cpu.processor_model())
     monkeypatch.setattr(cpu, "_MIDR", str(tmp_path / "midr_el1"))
@@ -116,8 +116,8 @@ def test_the_machine_that_builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_a_class_is_found_by_the_model() -> None:
-    """Of the level that the machine reaches: one that hides AVX-512 is of no class of it, and what the
-    table does not have is of none."""
+    """Of the level that the machine reaches: one that hides AVX-512 is of no class of it, and what
+    the table does not have is of none."""
     v3, v4 = (LEVELS[f"x86-64-v{level}"] for level in (3, 4))
     for features, model, wanted in (
         (v4, "GenuineIntel 6 143", "x86-64-v4:sapphirerapids"),

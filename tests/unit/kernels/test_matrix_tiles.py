@@ -1,7 +1,8 @@
-"""Kernels on tile registers (AMX) on any machine with AVX-512: functions stand for the instructions.
+"""Kernels on tile registers (AMX) on any machine with AVX-512: functions stand for the
+instructions.
 
-Everything else of a kernel runs as it is: shapes, addresses, ends of rows, columns and depths. What the
-instructions themselves do, ``test_tile_instructions`` compares where a processor has them.
+Everything else of a kernel runs as it is: shapes, addresses, ends of rows, columns and depths. What
+the instructions themselves do, ``test_tile_instructions`` compares where a processor has them.
 """
 
 from __future__ import annotations

@@ -337,8 +337,8 @@ def test_how_many_of_an_open_number_of_rows_gain() -> None:
 
 @pytest.mark.parametrize("sizes", [(128, 768, 768), (197, 768, 3072), (784, 512, 512)])
 def test_classes_of_processors_decide(sizes: tuple[int, int, int]) -> None:
-    """Where additions share the ports of multiply-adds and the second cache is slow, it gains nothing;
-    code for any processor of a level takes what loses least on the worst of them."""
+    """Where additions share the ports of multiply-adds and the second cache is slow, it gains
+    nothing; code for any processor of a level takes what loses least on the worst of them."""
     rows, depth, columns = sizes
     for tuning, gains in (("znver4", True), ("znver5", True), ("sapphirerapids", False)):
         assert chosen(rows, depth, columns, f"x86-64-v4:{tuning}", is_dense=True) == gains

@@ -152,16 +152,10 @@ def contraction_program(
         a, product = parts.parts[0], replace(product, a_index=plain_index - parts.first)
     dtype = sum_dtype(a.type.dtype)
     together = product.b.together if isinstance(product.b, Panels) else 1
-    pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a.type.dtype))
     factors = a.type.dtype, b.type.dtype
     matrix = matrix_tile(product.rows, product.depth, factors, together, target)
     assert matrix or parts is None, "parts are multiplied in tiles alone"
-    tile = matrix or choose_tile(
-        product.rows, product.columns, target, dtype, together, pitch_bytes,
-        product.run, product.total_depth,
-    )  # fmt: skip
-    if product.rows == 1:
-        tile = _tile_of_one_row(product, b.type.dtype, target) or tile
+    tile = matrix or _register_tile(product, factors, together, target)
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None and target.team_units == 1:
@@ -173,18 +167,15 @@ def contraction_program(
         tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
         width = tile.vectors * lanes_of(dtype, target)
     panels = packed_panels(anchored, product, dtype)
-    b_count = typical(dim_mul(product.total_depth, product.columns))
-    is_b_small = b_count * dtype_size_bytes(b.type.dtype) <= _SMALL_B_BYTES
     rows_near = block
     if matrix is not None:
-        element_bytes = dtype_size_bytes(a.type.dtype) * (len(parts.parts) if parts else 1)
-        sizes = product.total_depth, product.columns, element_bytes
-        rows_near = rows_of_block(block, *sizes, target)
-    keeps_rows = is_b_small or strassen is not None or rows_near < block
+        rows_near = _rows_near(product, block, a.type.dtype, anchored.method.parts, target)
+    keeps_rows = _is_b_small(product, b.type.dtype) or strassen is not None or rows_near < block
     block = rows_near
-    units = _units(product, width, block, rows_outside=keeps_rows)
-    if team is not None:
-        units = _team_units(product, width, block, target.team_units, rows_outside=is_b_small)
+    if team is None:
+        units = _units(product, width, block, rows_outside=keeps_rows)
+    else:
+        units = _team_units(product, width, block, target.team_units, rows_outside=keeps_rows)
     column_start = dim_mul(units.panel, width)
     taps, moved = _taps_inside(product, units, block)
     statement = Contraction(
@@ -204,6 +195,33 @@ def contraction_program(
     grain = grain_for(dim_floordiv(work, 16 * together))
     scratch = scratch_of(block, product.total_depth).size_bytes if strassen else 0
     return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
+
+
+def _register_tile(
+    product: Product, factors: tuple[DType, DType], together: int, target: KernelTarget
+) -> RegisterTile:
+    """Rows and vectors of sums that registers hold; of one row as its weights want it."""
+    a, b = factors
+    one_row = _tile_of_one_row(product, b, target) if product.rows == 1 else None
+    pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a))
+    return one_row or choose_tile(
+        product.rows, product.columns, target, sum_dtype(a), together, pitch_bytes,
+        product.run, product.total_depth,
+    )  # fmt: skip
+
+
+def _is_b_small(product: Product, dtype: DType) -> bool:
+    """Whether the first cache holds B, so that rows are better kept."""
+    count = typical(dim_mul(product.total_depth, product.columns))
+    return count * dtype_size_bytes(dtype) <= _SMALL_B_BYTES
+
+
+def _rows_near(
+    product: Product, block: int, dtype: DType, part_count: int, target: KernelTarget
+) -> int:
+    """Rows of a unit of tiles that are multiplied by one instruction."""
+    element_bytes = dtype_size_bytes(dtype) * part_count
+    return rows_of_block(block, product.total_depth, product.columns, element_bytes, target)
 
 
 def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> RegisterTile | None:

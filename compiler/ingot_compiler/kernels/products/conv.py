@@ -57,8 +57,8 @@ def lower_conv_strassen(group: Group, target: KernelTarget) -> LoopProgram:
 
 
 def lower_conv_parts(group: Group, target: KernelTarget) -> LoweredGroup:
-    """A launch that splits the image, one that says whether that is near enough, the products: of all
-    pixels and taps, for rows of their own would fill fewer tiles."""
+    """A launch that splits the image, one that says whether that is near enough, the products: of
+    all pixels and taps, for rows of their own would fill fewer tiles."""
     return lower_parts(group, target, _one_product(AnchoredGroup(group), target))
 
 

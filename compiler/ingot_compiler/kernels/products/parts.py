@@ -3,10 +3,10 @@
 In: facts of a product. Out: a method, of how many parts its factors are. Not done here: the parts
 (``float_parts``, ``weight_parts``), tiles (``matrix_tiles``).
 
-Three parts are as exact as f32, and six products of tiles take less time than multiply-adds do where
-a product is large (``product_cost``): they are chosen where a target names tiles of bf16. Two parts are
-for ``--precision bf16x3``. By ``vdpbf16ps`` three products take longer than multiply-adds, so that
-targets without tiles have none of them.
+Three parts are as exact as f32, and six products of tiles take less time than multiply-adds do
+where a product is large (``product_cost``): they are chosen where a target names tiles of bf16. Two
+parts are for ``--precision bf16x3``. By ``vdpbf16ps`` three products take longer than
+multiply-adds, so that targets without tiles have none of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a product of f32 by weights costs on a class of processors: directly, by Strassen's algorithm,
-as products of parts of bf16.
+"""What a product of f32 by weights costs on a class of processors: directly, by Strassen's
+algorithm, as products of parts of bf16.
 
-In: sizes, tiles, a ``ProcessorClass``. Out: cycles; which of some choices loses least. Not done here:
-which tiles there are, and which are precise enough (``strassen``).
+In: sizes, tiles, a ``ProcessorClass``. Out: cycles; which of some choices loses least. Not done
+here: which tiles there are, and which are precise enough (``strassen``).
 
 Cycles are those of what is busiest (multiply-adds with the additions that share their ports, or
 loads), and of what memory takes beside them: the nearer its time is to theirs, the less of it is
@@ -15,8 +15,8 @@ hidden. Times by those of a direct product, predicted and measured:
 | 784, 512, 512 | 0.94; 0.991 | 1.03; 1.01 |
 | 1024, 1024, 1024 | 0.93 | 1.02 to 1.05; 1.03 to 1.05 |
 
-Of six products of parts, on the Emerald Rapids: 128, 768, 768 0.74; 0.74. 400, 128, 512 0.95; 0.92. 100,
-128, 128 1.23; 1.20. 196, 64, 256 1.31; 1.31.
+Of six products of parts, on the Emerald Rapids: 128, 768, 768 0.74; 0.74. 400, 128, 512 0.95; 0.92.
+100, 128, 128 1.23; 1.20. 196, 64, 256 1.31; 1.31.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _AROUND_REST = 1.15  # of rows and columns that fill no tile
 _SUMS_OF_B = sum(len(side) - 1 for _, side in PRODUCTS) / len(PRODUCTS)
 _STORES_OF_A = len(PRODUCTS) / 4  # for each vector of a block
 _STORES_OF_RESULT = 4  # of a vector: seven products are loaded, added, stored and loaded again
-# Of tiles that one instruction multiplies, measured on an Emerald Rapids: one product of 16x32 sums by
-# 32 of the depth, and rows of A that are brought together for it; a vector of A that is split; one of
-# results, which go through memory.
+# Of tiles that one instruction multiplies, measured on an Emerald Rapids: one product of 16x32 sums
+# by 32 of the depth, and rows of A that are brought together for it; a vector of A that is split;
+# one of results, which go through memory.
 _TILE_CYCLES, _GATHER_CYCLES, _SPLIT_CYCLES, _TILED_RESULT_CYCLES = 63.0, 30.0, 20.0, 18.0
 _TILE = (16, 32, 32)
 
@@ -58,7 +58,7 @@ class ProductSizes:
 
     @property
     def weights_bytes(self) -> int:
-        """Of the right factor."""
+        """Size of the right factor."""
         return _FLOAT_BYTES * self.depth * self.columns
 
 
@@ -117,8 +117,8 @@ def strassen_cycles(shape: StrassenShape, sizes: ProductSizes, processor: Proces
 
 
 def _step_cycles(height: int, vectors: int, processor: ProcessorClass) -> float:
-    """Of one step of the depth of one product: the busiest of ports of multiply-adds and of loads, and
-    what the second cache takes."""
+    """Cycles of a step of the depth of one product: the busiest of ports of multiply-adds and of loads,
+    and what the second cache takes."""
     sums = vectors * _SUMS_OF_B
     busy = height * vectors + (0 if processor.adds_apart else sums)
     ports = max(busy / processor.multiply_adds, (height + vectors + sums) / processor.loads)
@@ -129,8 +129,8 @@ def _step_cycles(height: int, vectors: int, processor: ProcessorClass) -> float:
 def _far_bytes(
     shape: StrassenShape, sizes: ProductSizes, rows: int, columns: int, processor: ProcessorClass
 ) -> float:
-    """Each block of rows reads the weights; its sums of A are read for each tile of columns, which a
-    cache that holds them beside the weights of a tile serves."""
+    """Each block of rows reads the weights; its sums of A are read for each tile of columns, which
+    a cache that holds them beside the weights of a tile serves."""
     scratch_bytes = scratch_of(shape.block, sizes.depth).size_bytes
     tile_bytes = _FLOAT_BYTES * sizes.depth * shape.vectors * _LANES
     blocks = -(-rows // shape.block)

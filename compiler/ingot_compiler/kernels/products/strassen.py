@@ -165,8 +165,8 @@ def _open_shape(depth: int, columns: int, block: int, target: KernelTarget) -> S
 def _choose(
     choices: Sequence[StrassenShape | None], sizes: ProductSizes, target: KernelTarget
 ) -> StrassenShape | None:
-    """The tiles, or None for a direct product, which lose least on the processors of the target; tiles
-    that gain too little on each of them for the bytes of their code are not worth it."""
+    """The tiles, or None for a direct product, which lose least on the processors of the target;
+    tiles that gain too little on each of them for the bytes of their code are not worth it."""
 
     def cycles(choice: StrassenShape | None, processor: ProcessorClass) -> float:
         if choice is None:
