@@ -211,7 +211,7 @@ def _register_tile(
 
 
 def _is_b_small(product: Product, dtype: DType) -> bool:
-    """Whether the first cache holds B, so that rows are better kept."""
+    """Whether the second cache holds B beside rows, so that these are better kept."""
     count = typical(dim_mul(product.total_depth, product.columns))
     return count * dtype_size_bytes(dtype) <= _SMALL_B_BYTES
 
