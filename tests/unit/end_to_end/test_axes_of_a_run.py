@@ -1,11 +1,12 @@
-"""Reductions over one axis, and slices along axes, that only the call tells, of known sizes and of open
-ones."""
+"""Reductions over one axis, slices along axes, and pads, that only the call tells, of known sizes and of
+open ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -18,6 +19,9 @@ import ingot
 import ingot_runtime
 from ingot_compiler.ir.dims import symbol
 
+_MODES: dict[str, Literal["constant", "edge", "reflect"]] = {
+    "constant": "constant", "edge": "edge", "reflect": "reflect",
+}  # fmt: skip
 _SHAPES = ((5,), (1,), (7, 33), (40, 1), (3, 4, 5), (2, 1, 17), (2, 3, 1), (2, 3, 4, 1))
 _REDUCED: dict[str, Callable[..., Array]] = {
     "ReduceSum": np.sum,
@@ -97,3 +101,36 @@ def test_slices_along_axes_of_a_run(tmp_path: Path, is_open: bool, count: int) -
                 where[axis] = slice(*pair)
             got = session.run({"x": x, **vectors})["y"]
             np.testing.assert_array_equal(got, x[tuple(where)])
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_pads_of_a_run(tmp_path: Path, mode: str, is_open: bool) -> None:
+    """What is added, and what is removed, at each end."""
+    shape = (2, 5, 6)
+    inputs = [
+        tensor("x", _declared(shape, is_open=is_open)),
+        tensor("pads", [6], TensorProto.INT64),
+    ]
+    nodes = [node("Pad", "x pads", "y", mode=mode)]
+    session = _session(make_model(nodes, inputs, [tensor("y", None)]), tmp_path)
+    x = np.arange(1, 61, dtype=np.float32).reshape(shape)
+    for before, after in product([(0, 0, 0), (0, 1, 2), (0, -1, 3), (-1, -2, -3)], repeat=2):
+        left = [
+            max(size + min(a, 0) + min(b, 0), -1)
+            for size, a, b in zip(shape, before, after, strict=True)
+        ]
+        added = [(max(a, 0), max(b, 0)) for a, b in zip(before, after, strict=True)]
+        if (
+            any(size < max(3, *pads) for size, pads in zip(left[1:], added[1:], strict=True))
+            or left[0] < 1
+        ):
+            continue
+        cropped = x[
+            tuple(
+                slice(max(-a, 0), max(-a, 0) + size) for a, size in zip(before, left, strict=True)
+            )
+        ]
+        got = session.run({"x": x, "pads": np.array([*before, *after])})["y"]
+        expected = np.pad(cropped, added, _MODES[mode])
+        np.testing.assert_array_equal(got, expected)

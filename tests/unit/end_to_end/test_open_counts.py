@@ -16,6 +16,7 @@ import ingot_runtime
 from ingot_compiler.lowering.kinds.select_candidates import OPEN_COUNT_MAX, least_length
 
 _LENGTHS = (1, 65, *(least_length(OPEN_COUNT_MAX) + more for more in (-1, 0, 1)), 3000)
+_DTYPES = {"f4": TensorProto.FLOAT, "i4": TensorProto.INT32, "u1": TensorProto.UINT8}
 _COUNTS = (0, 1, 5, OPEN_COUNT_MAX - 1, OPEN_COUNT_MAX, OPEN_COUNT_MAX + 1, 373)
 
 
@@ -26,16 +27,16 @@ def _first(x: Array, count: int) -> Array:
 
 @pytest.mark.sweep(2)
 @pytest.mark.parametrize("length", [None, *_LENGTHS])
-@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8])
-def test_counts_of_a_run(tmp_path: Path, dtype: int, length: int | None) -> None:
+@pytest.mark.parametrize("kind", _DTYPES)
+def test_counts_of_a_run(tmp_path: Path, kind: str, length: int | None) -> None:
     """Values and positions, with many equal elements, of rows of known length and of open one."""
+    dtype = _DTYPES[kind]
     shape: list[int | str] = ["rows", "columns" if length is None else length]
     inputs = [tensor("x", shape, dtype), tensor("k", [1], TensorProto.INT64)]
     outputs = [tensor("values", None, dtype), tensor("places", None, TensorProto.INT64)]
     model = make_model([node("TopK", "x k", "values places")], inputs, outputs)
     ingot.compile(model).save(tmp_path / "top.ingot")
     session = ingot_runtime.load(str(tmp_path / "top.ingot"))
-    kind = {TensorProto.FLOAT: "f4", TensorProto.INT32: "i4", TensorProto.UINT8: "u1"}[dtype]
     random = np.random.default_rng(0)
     for columns in _LENGTHS if length is None else (length,):
         for spread in (3, 200):

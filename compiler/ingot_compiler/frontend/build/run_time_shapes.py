@@ -90,7 +90,7 @@ def kept_sizes(context: OpContext, flags: int, shape: Sequence[Dim], count: int)
 
 
 def sizes_around(
-    context: OpContext, axis: int, shape: Sequence[Dim], keepdims: bool
+    context: OpContext, axis: int, shape: tuple[Dim, ...], keepdims: bool
 ) -> tuple[Dim, ...]:
     """The elements before one axis, along it and behind it; then the sizes of what a reduction over
     it leaves."""
