@@ -64,7 +64,10 @@ def other_call(program: Program, seed: int) -> dict[str, Array]:
     """Inputs of other sizes, where some are symbolic; of the same sizes otherwise."""
     random = np.random.default_rng([seed, 1])
     sizes = (0, 1) if random.random() < 0.25 else SYMBOL_SIZES  # nothing meets one of something
-    symbols = {name: int(random.choice(sizes)) for name in sorted(program.symbols())}
+    shared = {name.split("_", 1)[0] for name in program.symbols()}
+    chosen = {name: int(random.choice(sizes)) for name in sorted(shared)}
+    symbols = {name: chosen[name.split("_", 1)[0]] for name in program.symbols()}
+    symbols |= {name: 1 for name in sorted(symbols.keys() - shared) if random.random() < 0.3}
     inputs: dict[str, Array] = {}
     for name, array in program.inputs.items():
         shape = [symbols[dim] if isinstance(dim, str) else dim for dim in program.shapes[name]]
@@ -105,7 +108,10 @@ def _add_input(d: Drawing, scale: float, *, symbolic: bool) -> None:
     if d.special and array.dtype.kind == "f" and array.size:
         places = d.random.random(array.shape) < 0.3
         array = np.where(places, d.random.choice(_SPECIAL, array.shape), array).astype(array.dtype)
-    declared = [f"n{size}" if symbolic and d.chance(0.5) else size for size in shape]
+    own = (
+        f"_{len(d.program.inputs)}" if d.chance(0.2) else ""
+    )  # what broadcasts, only the call tells
+    declared = [f"n{size}{own}" if symbolic and d.chance(0.5) else size for size in shape]
     d.input(array, declared)
 
 

@@ -179,6 +179,7 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
         if part is None:
             if (node.op, position) == ("gather_nd", 0):
                 lay_slices_together(fuser, node, operand)
+            fuser.keep_repeats(operand)
             leaves.append(fuser.leaf(operand))
         else:
             parts.append(part)

@@ -25,6 +25,7 @@ from ingot_compiler.ir.dims import (
     symbols_of,
     terms_of,
 )
+from ingot_compiler.ir.sizes.ranges import is_nonnegative
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 
 
@@ -40,6 +41,21 @@ def lane_stride(context: EmitContext, dim: Dim) -> Dim | None:
             return None
         total = dim_add(total, dim_mul(stride, factor))
     return total
+
+
+def is_stretch(stride: Dim) -> bool:
+    """Whether a stride is that of an axis that only a run finds to be stretched: 0 where its size is
+    1, else 1; or a product of such. Of an axis without elements no lane is read."""
+    if isinstance(stride, int) or len(stride.terms) != 1:
+        return False
+    ((atoms, factor),) = stride.terms
+    return factor == 1 and all(map(_is_stretch, atoms))
+
+
+def _is_stretch(atom: Symbol | Call) -> bool:
+    if not isinstance(atom, Call) or (atom.function, atom.left) != ("min", 1):
+        return False
+    return is_nonnegative(dim_add(atom.right, 1))
 
 
 def lone_mover(context: EmitContext, dim: Dim) -> tuple[Dim, Dim] | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from ingot_compiler.codegen.emit.byte_tables import has_byte_tables
 from ingot_compiler.codegen.emit.context import EmitContext
+from ingot_compiler.codegen.emit.lane_index import is_stretch
 from ingot_compiler.codegen.emit.sums_beside import has_sums_beside
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.ir.dims import Call, Dim, from_terms, lone_atom, symbol, symbol_set, terms_of
@@ -84,7 +85,8 @@ def _dtypes_of_value(context: EmitContext, variable: str, value: Value) -> Itera
 
 
 def _is_contiguous(index: Dim, variable: str) -> bool:
-    return coefficient(index, variable) in (0, 1)
+    stride = coefficient(index, variable)
+    return stride is not None and (stride in (0, 1) or is_stretch(stride))
 
 
 def _is_repeated(index: Dim, variable: str) -> bool:

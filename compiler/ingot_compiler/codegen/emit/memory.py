@@ -1,5 +1,5 @@
 """Loads and stores: contiguous lanes, lanes a few elements apart, one element for all or some
-lanes, lanes from anywhere; masked in tails and by guards, by gather and scatter.
+lanes, or for all where only a run knows that, lanes from anywhere; masked in tails and by guards, by gather and scatter.
 
 In: buffer number, index, context. Out: values in register form; instructions. Not done here: what
 is computed.
@@ -17,6 +17,7 @@ from ingot_compiler.codegen.emit.convert import MEMORY, from_memory, to_memory
 from ingot_compiler.codegen.emit.index import emit_index
 from ingot_compiler.codegen.emit.lane_index import (
     emit_lanes,
+    is_stretch,
     known_places,
     lane_repeat,
     lane_stride,
@@ -52,6 +53,8 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
         value = w.load(pointer, element)
     elif stride == 1:
         value = _load_contiguous(context, emit_address(context, buffer, index), element)
+    elif stride is not None and is_stretch(stride):
+        value = _load_stretched(context, emit_address(context, buffer, index), element, stride)
     else:
         value = _load_spread(context, buffer, index, stride)
     return from_memory(w, value, dtype)
@@ -114,6 +117,20 @@ def _load_contiguous(context: EmitContext, pointer: LlvmValue, element: str) -> 
     w, mask = context.writer, context.active()
     pointer = _guarded(context, pointer, uniform=False)
     return load_lanes(w, pointer, element, context.vector.lanes, mask)
+
+
+def _load_stretched(
+    context: EmitContext, pointer: LlvmValue, element: str, stride: Dim
+) -> LlvmValue:
+    """Contiguous lanes, or one element for all; in both cases ``pointer`` is where lane 0 reads. What
+    is not needed is read from spare zeros, for behind one element there may be nothing."""
+    assert context.vector is not None
+    w, lanes = context.writer, context.vector.lanes
+    is_whole = w.compare("ne", emit_index(context, stride), i64(0))
+    spare = w.array("zeros", "i8", (0,) * _SPARE_BYTES)
+    whole = _load_contiguous(context, w.select(is_whole, pointer, spare), element)
+    one = w.load(_guarded(context, pointer, uniform=True), element)
+    return w.select(is_whole, whole, w.splat(one, lanes))
 
 
 def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | None) -> LlvmValue:

@@ -89,6 +89,23 @@ def kept_sizes(context: OpContext, flags: int, shape: Sequence[Dim], count: int)
     return context.read_dims(reduce(context, picked, "sum", (0,)))
 
 
+def sizes_around(
+    context: OpContext, axis: int, shape: tuple[Dim, ...], keepdims: bool
+) -> tuple[Dim, ...]:
+    """The elements before one axis, along it and behind it; then the sizes of what a reduction over
+    it leaves."""
+    rank = len(shape)
+    columns: list[list[Dim]] = []
+    for each, size in enumerate(shape):
+        before, after = shape[:each], shape[each + 1 :]
+        left = (*before, 1, *after) if keepdims else (*before, *after)
+        columns.append([dim_product(before), size, dim_product(after), *left])
+    numbers = [number for row in zip(*columns, strict=True) for number in row]
+    table = reshape(context, context.integers(numbers), (len(columns[0]), rank))
+    place = checked_axes(context, as_vector(context, axis), rank)
+    return context.read_dims(as_vector(context, context.add("gather", table, place, axis=1)))
+
+
 def slice_bounds(
     context: OpContext, starts: int, ends: int, sizes: Sequence[Dim], steps: Sequence[int]
 ) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:

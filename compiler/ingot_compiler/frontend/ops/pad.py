@@ -33,7 +33,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     pads, value = _pads_and_value(context, rank, context.dtype_of(x))
     pads = with_count(context, pads, 2 * rank, "pads")
     added, removed = _signs(context, pads)
-    if any(dim != 0 for dim in removed):
+    if context.dims(pads) is None:
+        x = _cropped_at_run_time(context, x, removed)
+    elif any(dim != 0 for dim in removed):
         x = _cropped(context, x, removed)
     if all(dim == 0 for dim in added):
         return (x,)
@@ -77,6 +79,17 @@ def _cropped(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
         gone = dim_add(removed[axis], removed[axis + rank])
         x = slice_axis(context, x, axis, removed[axis], dim_add(size, dim_mul(gone, -1)))
     return x
+
+
+def _cropped_at_run_time(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
+    """The sizes of what is left have names of their own: the result's are sums of these and of what is
+    added, and their products short."""
+    shape = context.shape_of(x)
+    starts, ends = removed[: len(shape)], removed[len(shape) :]
+    gone = [dim_add(*pair) for pair in zip(starts, ends, strict=True)]
+    kept = [dim_add(size, dim_mul(each, -1)) for size, each in zip(shape, gone, strict=True)]
+    sizes = context.named_dims(context.integers(kept))
+    return context.add("slice", x, starts=tuple(starts), sizes=sizes, steps=(1,) * len(shape))
 
 
 OPS = (OnnxOp("Pad", _translate, since=2),)

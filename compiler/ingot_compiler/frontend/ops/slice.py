@@ -1,7 +1,7 @@
 """ONNX Slice: a strided part; bounds are attributes before opset 10, then operands.
 
 In: a tensor, starts, ends, perhaps axes and steps, each known or computed at run time. Out: core
-``slice``; ``gather`` for steps computed at run time. Not done here: the arithmetic of bounds
+``slice``; ``gather`` for steps of an axis that are computed at run time. Not done here: the arithmetic of bounds
 (``slices``, ``run_time_shapes``).
 """
 
@@ -29,7 +29,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     starts, ends, axes, steps = vectors = _vectors(context)
     known_axes, known_steps = context.known_ints(axes), context.known_ints(steps)
     if known_axes is None or known_steps is None:
-        return (slice_by_gather(context, x, *_per_axis(context, vectors, rank)),)
+        is_dense = known_steps is not None and all(step == 1 for step in known_steps)
+        of_all = _per_axis(context, vectors, rank)
+        return (
+            _dense(context, x, *of_all[:2]) if is_dense else slice_by_gather(context, x, *of_all),
+        )
     known_steps = tuple(map(clamped, known_steps))
     counted = tuple(counted_axis(axis, rank) for axis in known_axes)
     if len(set(counted)) < len(counted):
@@ -98,6 +102,14 @@ def _resolve(
         if len(known) == len(pairs):
             return tuple(first for first, _ in known), tuple(count for _, count in known)
     return slice_bounds(context, *bounds, sizes, steps)
+
+
+def _dense(context: OpContext, x: int, starts: int, ends: int) -> int:
+    """All elements between bounds of every axis that a run computes."""
+    sizes = context.shape_of(x)
+    steps = [1] * len(sizes)
+    resolved = slice_bounds(context, starts, ends, sizes, steps)
+    return _slice(context, x, dict(enumerate(zip(*resolved, steps, strict=True))))
 
 
 def _slice(context: OpContext, x: int, entries: dict[int, tuple[Dim, Dim, int]]) -> int:

@@ -39,6 +39,7 @@ from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.groups.fused import Requirement, Step
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.groups.tuned_methods import TunedMethods
+from ingot_compiler.lowering.groups.views import broadcast_view
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_runtime.lazy_dataclass import dataclass
@@ -142,9 +143,26 @@ class Fuser:
             return stored
         if not self.values.is_constant(value):
             return self.compute(value)
-        _, stored = self.constant(self.values.expression(value), self.values.device_of(value))
+        stored = self.folded(value)
         self.storage.put(value, stored)
         return stored
+
+    def folded(self, value: int) -> Stored:
+        """Where all elements of a constant lie, dense."""
+        _, stored = self.constant(self.values.expression(value), self.values.device_of(value))
+        return stored
+
+    def keep_repeats(self, value: int) -> None:
+        """Let a constant that repeats a smaller one lie as that one does, seen through a view: for who
+        reads single elements, which are fewer, and whose place may be the same in all lanes."""
+        maker = self.values.maker(value)
+        is_stored = self.storage.find(value) is not None or not self.values.is_constant(value)
+        if is_stored or maker is None or maker.op != "broadcast_to":
+            return
+        (operand,) = maker.operands
+        stored, types = self.where(operand), self.values.type_of
+        view = broadcast_view(stored.view, types(operand).shape, types(value).shape)
+        self.storage.put(value, Stored(stored.buffer, view))
 
     def is_known(self, value: int) -> bool:
         """Whether the nodes so far make the value."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import dim_floordiv
+from ingot_compiler.ir.dims import Dim, dim_floordiv
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
@@ -41,7 +41,11 @@ from ingot_compiler.lowering.kinds.reduce import REDUCE
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES, least_length
+from ingot_compiler.lowering.kinds.select_candidates import (
+    OPEN_COUNT_MAX,
+    SELECT_CANDIDATES,
+    least_length,
+)
 from ingot_compiler.lowering.kinds.select_candidates import workspaces as selection_workspaces
 from ingot_compiler.lowering.kinds.select_least import LISTED_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.select_or_sort import SELECT_OR_SORT
@@ -222,7 +226,14 @@ def _sorting(keys: TensorType, tensor_type: TensorType) -> tuple[Kind, list[Tens
         return SELECT_CANDIDATES, selection_workspaces(keys, count)
     if isinstance(length, int) and length <= (RANKED_MAX if count == length else RANKED_WHOLE_MAX):
         return RANK_ROWS, rank_workspaces(keys, count)
+    if not isinstance(count, int) and count != length and _may_select(length):
+        return SELECT_OR_SORT, []
     return RADIX_SORT, sort_workspaces(keys)
+
+
+def _may_select(length: Dim) -> bool:
+    """Whether rows are long enough for it where only a run knows how many results are wanted."""
+    return not isinstance(length, int) or length >= least_length(OPEN_COUNT_MAX)
 
 
 def positions_of_true(fuser: Fuser, index: int, node: Node) -> None:

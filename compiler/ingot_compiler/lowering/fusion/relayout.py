@@ -44,8 +44,11 @@ def contiguous(fuser: Fuser, value: int) -> Stored:
 
 
 def _row_major(fuser: Fuser, value: int) -> Stored:
-    """A row-major copy, made once for all users of the value."""
+    """A row-major copy, made once for all users of the value; by the build of what it knows."""
     made = fuser.storage.find_copy(value)
+    if made is None and fuser.values.is_constant(value):
+        made = fuser.folded(value)
+        fuser.storage.put_copy(value, made)
     if made is None:
         made = relaid(fuser, value, range(fuser.values.type_of(value).rank))
         fuser.storage.put_copy(value, made)

@@ -7,11 +7,13 @@ than the result (``transposed_plane``), columns of rows (``gathered_columns``), 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.groups.fused import Group
-from ingot_compiler.lowering.groups.group_steps import LoweredGroup, one_launch
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
 from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -21,6 +23,7 @@ from ingot_compiler.lowering.kinds.gathered_columns import (
     lower_gathered_columns,
 )
 from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.merged_axes import merged_axes
 from ingot_compiler.lowering.kinds.padded_axis import PaddedAxis, padded_axis
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.run_views import has_picked, run_views
@@ -32,6 +35,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
 _BLOCK_MIN, _BLOCK_MAX, _BLOCK_STEP = 1024, 49 * 64, 64  # images have sides of 7, 14, 28, ..
+_IMAGE_AXES = 2
 SHORT_AXIS = 8  # an innermost axis below this wastes lanes; look for a longer one
 
 
@@ -44,12 +48,25 @@ class _Loops:
 
 
 def lower_pointwise(group: Group, target: KernelTarget) -> LoweredGroup:
-    """One kernel, or two where short rows are repeated."""
+    """One kernel, or two where short rows are repeated, or one for each form that the group has for
+    some sizes."""
 
     def lower(part: Group) -> LoopProgram:
         return _lower_elements(part, target)
 
-    return split_repeats(group, lower) or one_launch(lower(group))
+    general = split_repeats(group, lower) or one_launch(lower(group))
+    for count in _merged_counts(group.results[0].type.rank):
+        if (merged := merged_axes(group, count)) is not None:
+            general = choose(merged.condition, one_launch(lower(merged.group)), general)
+    return general
+
+
+def _merged_counts(rank: int) -> Iterator[int]:
+    """How many axes are tried as one, the most of them last: the two of an image, and all."""
+    if rank > _IMAGE_AXES:
+        yield _IMAGE_AXES
+    if rank > 1:
+        yield rank
 
 
 def _lower_elements(group: Group, target: KernelTarget) -> LoopProgram:

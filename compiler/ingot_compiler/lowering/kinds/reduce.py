@@ -10,7 +10,8 @@ results are two launches (``split_reduce``).
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import Dim, dim_add, dim_min, dim_mul, dim_product, symbol
+from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.groups.fused import Group
@@ -34,6 +35,7 @@ from ingot_compiler.lowering.kinds.split_reduce import (
 )
 from ingot_compiler.lowering.loops.loop_values import Local, Value
 from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Statement
+from ingot_compiler.lowering.loops.substitute_indices import substitute_indices
 
 
 def nested_reduce(
@@ -82,10 +84,17 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     del target
     reduction = Reduction.of(group)
     split = is_worth_while(reduction) if may_split(reduction) else 0
-    if split == 0:
-        return one_launch(_whole(reduction))
-    two = lower_split(reduction)
-    return two if split == 1 else choose(split, two, one_launch(_whole(reduction)))
+    if split == 1:
+        return lower_split(reduction)
+    whole = one_launch(_whole(reduction))
+    lowered = whole if split == 0 else choose(split, lower_split(reduction), whole)
+    lane = bare_symbol(reduction.lane_count)
+    if lane is None:
+        return lowered
+    # Of one result in lanes, all lanes but one would wait: the elements go there instead.
+    single = Reduction.of(substitute_indices(group, {lane: 1}))
+    apart = reduction.lane_count - 1
+    return choose(dim_add(dim_mul(apart, apart), split), lowered, one_launch(_whole(single)))
 
 
 def _whole(reduction: Reduction) -> LoopProgram:

@@ -6,6 +6,7 @@ In: a group anchored by ``reduce``. Out: ``Reduction``. Not done here: its loops
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
@@ -19,6 +20,7 @@ from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.loops.loop_values import Apply, FromIndex, Value
 from ingot_compiler.lowering.loops.program import For, Statement
+from ingot_compiler.lowering.ops import STRIDES
 from ingot_runtime.lazy_dataclass import dataclass
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]
@@ -123,9 +125,20 @@ def _operand_order(group: Group, source: TensorType) -> tuple[int, ...]:
 
 
 def _lane_axis(group: Group, source: TensorType, kept: tuple[int, ...]) -> int | None:
-    """The kept axis with stride 1 in an operand of the full shape, if it is not tiny."""
-    for operand in _whole_operands(group, source):
+    """The kept axis with stride 1 in an operand of the full shape, or in slices of one that indices
+    pick, if it is not tiny."""
+    whole = [operand.view.strides for operand in _whole_operands(group, source)]
+    for strides in (*whole, *_picked_strides(group, source)):
         for axis in kept:
-            if operand.view.strides[axis] == 1 and typical(source.shape[axis]) > 1:
+            if strides[axis] == 1 and typical(source.shape[axis]) > 1:
                 return axis
     return None
+
+
+def _picked_strides(group: Group, source: TensorType) -> Iterator[tuple[Dim, ...]]:
+    """How slices lie that make up a value of the full shape."""
+    types, stored = dict(group.types), {operand.value: operand for operand in group.operands}
+    for node in group.nodes:
+        if node.op in STRIDES and types[node.results[0]].shape == source.shape:
+            data, other = node.operands
+            yield STRIDES[node.op](node, stored[data].view, types[other])

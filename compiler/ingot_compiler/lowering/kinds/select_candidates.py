@@ -1,8 +1,9 @@
 """``select_candidates``: the few least keys of each row. One pass over the keys leaves few
 candidates.
 
-In: a group of one ``argsort`` of few results; workspace. Out: its loop program: units are rows. Not
-done here: short rows (``rank_rows``), many results (``radix_sort``).
+In: a group of one ``argsort`` of few results, of how many only a run may know; workspace. Out: its
+loop program: units are rows. Not done here: short rows (``rank_rows``), many results
+(``radix_sort``).
 
 A row is cut into groups, more of them than results are wanted, and each has a least key. As many of
 these as are wanted say which keys are candidates: none above the greatest of them. Candidates are
@@ -49,6 +50,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 _KEYS_SORTED = 11  # in the time that one of the square of ``count`` adds to ranking
 _PART = 32
+OPEN_COUNT_MAX = 64  # results that are selected where only a run knows how many are wanted
 _PLACE = symbol(INDEX)  # in workspace
 
 
@@ -79,7 +81,8 @@ class _Pairs:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """Candidates, their order; the greatest key that is one, and how many there are, both [units]."""
+    """Candidates, their order; the greatest key that is one, and how many there are, both [units].
+    Of the first ``count`` of a row ``wanted`` are results."""
 
     candidates: _Pairs
     ordered: _Pairs
@@ -88,6 +91,7 @@ class _Selection:
     key_at: Callable[[Dim], Value]
     length: Dim
     count: int
+    wanted: Dim
     dtype: DType
     lanes: int
 
@@ -134,8 +138,8 @@ class _Selection:
     def finish(self, result: int) -> tuple[Statement, ...]:
         """The first of the candidates are the result."""
         c = symbol("c")
-        position = Store(result, dim_mul(LINE, self.count) + c, self.ordered.position(c))
-        copied = For("c", self.count, "vector", (position,))
+        position = Store(result, dim_mul(LINE, self.wanted) + c, self.ordered.position(c))
+        copied = For("c", self.wanted, "vector", (position,))
         return self._let_found("all"), self._rank(symbol("all")), copied
 
     def _choose(self) -> tuple[Statement, ...]:
@@ -167,6 +171,11 @@ class _Selection:
         return LetIndex(name, found)
 
 
+def selected_count(count: Dim) -> int:
+    """How many results are selected where ``count`` are wanted."""
+    return count if isinstance(count, int) else OPEN_COUNT_MAX
+
+
 def least_length(count: int) -> int:
     """The length of rows from which on this is faster than sorting: the cost of ranking grows with
     the square of ``count``."""
@@ -177,8 +186,8 @@ def lower_select_candidates(group: Group, target: KernelTarget) -> LoopProgram:
     """Set the limit, walk, finish."""
     buffers, keys = GroupBuffers(group), group.operands[0]
     result, *own = group.results
-    shape, count = keys.type.shape, result.type.shape[-1]
-    assert isinstance(count, int)
+    shape, wanted = keys.type.shape, result.type.shape[-1]
+    count = selected_count(wanted)
 
     def key_at(index: Dim) -> Value:
         return load_of_line(buffers, keys, len(shape) - 1, index, LINE)
@@ -187,7 +196,7 @@ def lower_select_candidates(group: Group, target: KernelTarget) -> LoopProgram:
     capacity = _capacity(count)
     selection = _Selection(
         _Pairs(candidates, positions, capacity), _Pairs(ordered, order, capacity), limit, found,
-        key_at, shape[-1], count, keys.type.dtype, target.f32_lanes,
+        key_at, shape[-1], count, wanted, keys.type.dtype, target.f32_lanes,
     )  # fmt: skip
     body = (*selection.set_limit(), selection.walk(), *selection.finish(buffers.number(result)))
     lines = line_count(shape, len(shape) - 1)

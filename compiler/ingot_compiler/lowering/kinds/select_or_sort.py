@@ -1,15 +1,14 @@
-"""``select_or_sort``: the first keys of rows of open length: long rows are selected from, short ones
-sorted.
+"""``select_or_sort``: the first keys of rows where only a run knows how long these are, or how many
+keys are wanted: few of long rows are selected, others sorted.
 
-In: a group of one ``argsort`` of a known number of results. Out: what runs, a choice of one kernel,
-and workspace for both. Not done here: the kernels (``select_candidates``, ``radix_sort``).
+In: a group of one ``argsort``. Out: what runs, a choice of one kernel, and workspace for both. Not done here: the kernels (``select_candidates``, ``radix_sort``).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import dim_floordiv, dim_min
+from ingot_compiler.ir.dims import dim_floordiv, dim_max, dim_min, dim_mul
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose
@@ -23,10 +22,11 @@ from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn, wor
 def lower_select_or_sort(group: Group, target: KernelTarget) -> LoweredGroup:
     """A row is as long as another: one condition decides for all."""
     (keys,), (result,) = (operand.type for operand in group.operands), group.results
-    count = result.type.shape[-1]
-    assert isinstance(count, int)
+    wanted, length = result.type.shape[-1], keys.shape[-1]
+    count = select_candidates.selected_count(wanted)
     least = select_candidates.least_length(count)
-    short = replace(keys, shape=(*keys.shape[:-1], dim_min(keys.shape[-1], least - 1)))
+    is_long, is_open = dim_min(1, dim_floordiv(length, least)), not isinstance(wanted, int)
+    short = keys if is_open else replace(keys, shape=(*keys.shape[:-1], dim_min(length, least - 1)))
     selecting = select_candidates.workspaces(keys, count)
     needed = [*selecting, *radix_sort.workspaces(short)]
     between = [_workspace(number, each) for number, each in enumerate(needed)]
@@ -35,7 +35,7 @@ def lower_select_or_sort(group: Group, target: KernelTarget) -> LoweredGroup:
     selection = select_candidates.lower_select_candidates(selected, target)
     sort = radix_sort.lower_radix_sort(ordered, target)
     return choose(
-        dim_floordiv(keys.shape[-1], least),
+        dim_mul(is_long, dim_min(1, dim_max(0, count + 1 - wanted))),
         launches_in_turn(group, (selected,), (selection,), *between),
         launches_in_turn(group, (ordered,), (sort,), *between),
     )

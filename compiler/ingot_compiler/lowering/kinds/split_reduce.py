@@ -23,9 +23,6 @@ from ingot_compiler.ir.dims import (
     dim_product,
     symbol,
 )
-from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.groups.fused import Group, Operand, View
@@ -35,6 +32,7 @@ from ingot_compiler.lowering.groups.views import lies_as_one
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import LANE, Reduction, in_lanes, store_total
+from ingot_compiler.lowering.kinds.touched_views import is_elementwise
 from ingot_compiler.lowering.loops.loop_values import Load, Local
 from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Store
 
@@ -64,7 +62,7 @@ def is_one_run(reduction: Reduction) -> bool:
         return False
     before = _needed(group, reduction.anchor.operands[0])
     nodes = [node for node in group.nodes if before & set(node.results)]
-    if not all(_is_elementwise(group, node) for node in nodes):
+    if not all(is_elementwise(group, node) for node in nodes):
         return False
     operands = [operand for operand in group.operands if operand.value in before]
     whole = [operand for operand in operands if operand.type.shape == shape]
@@ -145,12 +143,6 @@ def _chunk_count(reduction: Reduction) -> Dim:
 
 def _is_positive(dim: Dim) -> Dim:
     return dim_min(dim_max(dim, 0), 1)
-
-
-def _is_elementwise(group: Group, node: Node) -> bool:
-    traits = OPS_BY_NAME[node.op].traits
-    single = Trait.SOURCE in traits and dict(group.types)[node.results[0]].rank == 0
-    return single or Trait.ELEMENTWISE in traits
 
 
 def _needed(group: Group, value: int, computed: int = -1) -> set[int]:

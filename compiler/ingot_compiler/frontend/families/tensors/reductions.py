@@ -17,7 +17,7 @@ from ingot_compiler.frontend.build.compose import (
 )
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.onnx_op import Translate
-from ingot_compiler.frontend.build.run_time_shapes import axis_flags, kept_sizes
+from ingot_compiler.frontend.build.run_time_shapes import axis_flags, kept_sizes, sizes_around
 from ingot_compiler.frontend.model.onnx_node import counted_axes
 from ingot_compiler.ir.dims import dim_min
 from ingot_compiler.ir.op_names import OpName
@@ -76,6 +76,8 @@ def _reduced(
         count = context.type_of(operand).element_count if keepdims else context.count_of(operand)
         if isinstance(count, int) and count > rank:
             raise OpTypeError(f"at most {rank} axes", count)
+        if count == 1:
+            return _reduced_by_axis(context, reducer, x, operand, keepdims)
         flags = axis_flags(context, operand, rank)
         if none_are_all and not isinstance(count, int):
             is_none = cast(context, size_scalar(context, 1 - dim_min(count, 1)), "bool")
@@ -88,6 +90,15 @@ def _reduced(
     if not axes:
         axes = tuple(range(rank)) if none_are_all else ()
     return reducer(context, x, counted_axes(axes, rank), keepdims)
+
+
+def _reduced_by_axis(
+    context: OpContext, reducer: Reducer, x: int, operand: int, keepdims: bool
+) -> int:
+    """One axis is the middle one of three, the sizes of which are computed first."""
+    before, size, after, *sizes = sizes_around(context, operand, context.shape_of(x), keepdims)
+    middle = reshape(context, x, (before, size, after))
+    return reshape(context, reducer(context, middle, (1,), True), sizes)
 
 
 def _reduced_by_flags(context: OpContext, reducer: Reducer, x: int, flags: int) -> int:
