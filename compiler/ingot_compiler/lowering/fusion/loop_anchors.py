@@ -29,7 +29,6 @@ from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.linear_attention import LINEAR_ATTENTION
 from ingot_compiler.lowering.kinds.linear_attention import workspace as state_columns
 from ingot_compiler.lowering.kinds.pool import POOL
-from ingot_compiler.lowering.kinds.pool_lanes import is_written_out
 from ingot_compiler.lowering.kinds.pool_planes import has_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import has_short_rows
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
@@ -45,7 +44,6 @@ from ingot_compiler.lowering.kinds.select_candidates import SELECT_CANDIDATES, l
 from ingot_compiler.lowering.kinds.select_candidates import workspaces as selection_workspaces
 from ingot_compiler.lowering.kinds.select_least import LISTED_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.select_or_sort import SELECT_OR_SORT
-from ingot_compiler.lowering.kinds.split_pool import is_split
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
@@ -128,8 +126,7 @@ def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
         node, tensor_type.shape, shape, target
     )
     is_short = not is_plane and typical(longest) < least and tensor_type.shape[1] != 1
-    is_large = is_split(node) and not is_written_out(node)
-    if stored is None or not pools or is_short or is_large:
+    if stored is None or not pools or is_short:
         return False
     is_image = fuser.values.is_image(node.results[0]) or fuser.storage.find_image(x) is not None
     return stored.view.strides[-1] == 1 and not is_image

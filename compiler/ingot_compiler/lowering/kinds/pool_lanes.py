@@ -59,11 +59,6 @@ _ROWS = 8  # of a unit with rows in workspace: none is read right after it was w
 _WRITTEN_OUT_MAX = 8  # taps along an axis
 
 
-def is_written_out(node: Node) -> bool:
-    """Whether windows are so small that rows joined first take few steps along each axis."""
-    return all(size <= _WRITTEN_OUT_MAX for size in node.ints("kernel"))
-
-
 def lower_pool_lanes(group: Group) -> LoweredGroup | None:
     """One launch, perhaps with workspace."""
     pool = _LanePool.of(group)
