@@ -13,6 +13,7 @@ from ingot_compiler.kernels.anchored_group import AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import (
     BYTE_PANELS,
     PANELS,
+    TURNED,
     Algorithm,
     ProductFacts,
     Wishes,
@@ -22,6 +23,7 @@ from ingot_compiler.kernels.products.contraction import (
     Panels,
     PitchedRows,
     Product,
+    TurnedColumns,
     contraction_program,
 )
 from ingot_compiler.kernels.products.parts import PARTS_OF_MATRIX, parts_of_matrix
@@ -32,24 +34,49 @@ from ingot_compiler.kernels.tiles import factors_together
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.groups.method import Method
-from ingot_compiler.lowering.groups.views import Shape, flat_offset
+from ingot_compiler.lowering.groups.views import Shape, dense_view, flat_offset
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, LowerGroup, ResultLayout
+from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
+from ingot_compiler.lowering.kinds.pointwise import lower_elements
 
 _PANEL_ROWS_MIN = 8  # of A, below which B is read in place
+_TURNED_ROWS_MAX = 16  # of A, up to which a B in columns is read so
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
 
 
 def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
     """One kernel; where the number of rows is open and B is large, one for a single row too, which
-    computes no rows that are not there."""
-    product = _product(AnchoredGroup(group))
-    kernel = one_launch(contraction_program(AnchoredGroup(group), target, product))
-    elements = typical(dim_mul(product.total_depth, product.columns))
-    if isinstance(product.rows, int) or elements < _ONE_ROW_ELEMENTS_MIN:
+    computes no rows that are not there; where B lies in columns, a copy of it in rows for many."""
+    anchored = AnchoredGroup(group)
+    product = _product(anchored)
+    kernel = one_launch(contraction_program(anchored, target, product))
+    if isinstance(product.rows, int):
         return kernel
-    one_row = contraction_program(AnchoredGroup(group), target, replace(product, rows=1))
-    return choose(product.rows - 1, kernel, one_launch(one_row))
+    elements = typical(dim_mul(product.total_depth, product.columns))
+    if elements >= _ONE_ROW_ELEMENTS_MIN:
+        one_row = contraction_program(AnchoredGroup(group), target, replace(product, rows=1))
+        kernel = choose(product.rows - 1, kernel, one_launch(one_row))
+    if anchored.method.factor != TURNED:
+        return kernel
+    has_many = dim_floordiv(product.rows, _TURNED_ROWS_MAX + 1)
+    return choose(has_many, _from_copy(group, target, anchored.operand(1)), kernel)
+
+
+def _from_copy(group: Group, target: KernelTarget, b: Operand) -> LoweredGroup:
+    """A launch that copies B into rows, and the products by that."""
+    in_rows = replace(b, buffer=WORKSPACE, view=dense_view(b.type.shape))
+    copied = replace(
+        group, method=Method("pointwise"), nodes=(), operands=(b,), results=(in_rows,), anchor=-1
+    )
+    operands = tuple(in_rows if each == b else each for each in group.operands)
+    behind = replace(group, operands=operands, method=Method("matmul"))
+    anchored = AnchoredGroup(behind)
+    programs = (
+        lower_elements(copied, target),
+        contraction_program(anchored, target, _product(anchored)),
+    )
+    return launches_in_turn(group, (copied, behind), programs, in_rows)
 
 
 def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
@@ -79,8 +106,10 @@ def _product(anchored: AnchoredGroup) -> Product:
     if anchored.method.factor == BYTE_PANELS:
         panels = Panels(factors_together(a.type.dtype, b.type.dtype))
         return _product_per_batch(a, panels, shape)
-    rows = PitchedRows(_batch_offset(b, shape[:-2]), b.view.strides[-2])
-    return _product_per_batch(a, rows, shape)
+    first, (row_pitch, column_pitch) = _batch_offset(b, shape[:-2]), b.view.strides[-2:]
+    if anchored.method.factor == TURNED:
+        return _product_per_batch(a, TurnedColumns(first, column_pitch), shape)
+    return _product_per_batch(a, PitchedRows(first, row_pitch), shape)
 
 
 def _one_product(a: Operand, together: int, shape: Shape) -> Product:
@@ -100,7 +129,9 @@ def _one_product(a: Operand, together: int, shape: Shape) -> Product:
     )
 
 
-def _product_per_batch(a: Operand, b: Panels | PitchedRows, shape: Shape) -> Product:
+def _product_per_batch(
+    a: Operand, b: Panels | PitchedRows | TurnedColumns, shape: Shape
+) -> Product:
     batch, last = shape[:-2], len(shape) - 1
     row_stride, depth_stride = a.view.strides[-2:]
     a_row = _batch_offset(a, batch) + dim_mul(symbol("row"), row_stride)
@@ -135,11 +166,25 @@ def wants_panels(facts: ProductFacts) -> bool:
     return is_read_often and b.shape[:-2] == facts.result.shape[:-2]
 
 
+def stays_in_columns(facts: ProductFacts, target: KernelTarget) -> bool:
+    """Whether a second factor that lies along the depth is read so: few rows gain nothing from a
+    copy in rows."""
+    view, rows = facts.w_view, facts.x.shape[-2]
+    if view is None or {facts.x.dtype, facts.weights.dtype} != {"f32"} or target.team_units > 1:
+        return False
+    (along, apart), columns = view.strides[-2:], facts.weights.shape[-1]
+    is_few = not isinstance(rows, int) or rows <= _TURNED_ROWS_MAX
+    return is_few and along == 1 and apart != 1 and columns != 1
+
+
 def _direct(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
-    """A matrix that the compiler knows is in panels, and one of bytes that is read often."""
+    """A matrix that the compiler knows is in panels, and one of bytes that is read often; one in
+    columns may stay so."""
     del wishes
     if facts.has_constant_weights and facts.weights.rank == 2:
         return Method("matmul", PANELS, has_addends=widens_bytes(facts, target))
+    if stays_in_columns(facts, target):
+        return Method("matmul", TURNED)
     return Method("matmul", BYTE_PANELS if wants_panels(facts) else "")
 
 

@@ -47,12 +47,12 @@ def lower_pointwise(group: Group, target: KernelTarget) -> LoweredGroup:
     """One kernel, or two where short rows are repeated."""
 
     def lower(part: Group) -> LoopProgram:
-        return _lower_elements(part, target)
+        return lower_elements(part, target)
 
     return split_repeats(group, lower) or one_launch(lower(group))
 
 
-def _lower_elements(group: Group, target: KernelTarget) -> LoopProgram:
+def lower_elements(group: Group, target: KernelTarget) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
     if (plane := find_plane(group)) is not None:
