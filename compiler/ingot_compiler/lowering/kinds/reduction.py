@@ -23,6 +23,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]
 LANE = "j"
+LANES_MIN = 8  # results beside each other that are in lanes where no operand has all elements
 _FUNCTIONS: dict[str, ReduceFunction] = {
     "max": "max",
     "mean": "sum",
@@ -123,9 +124,14 @@ def _operand_order(group: Group, source: TensorType) -> tuple[int, ...]:
 
 
 def _lane_axis(group: Group, source: TensorType, kept: tuple[int, ...]) -> int | None:
-    """The kept axis with stride 1 in an operand of the full shape, if it is not tiny."""
-    for operand in _whole_operands(group, source):
+    """The kept axis with stride 1 in an operand of the full shape, if it is not tiny; where there is
+    no such operand, the last one, if its elements lie together in all that have them."""
+    whole = _whole_operands(group, source)
+    for operand in whole:
         for axis in kept:
             if operand.view.strides[axis] == 1 and typical(source.shape[axis]) > 1:
                 return axis
-    return None
+    if whole or not kept or typical(source.shape[kept[-1]]) < LANES_MIN:
+        return None
+    views = [each.view for each in group.operands if each.type.rank == source.rank]
+    return kept[-1] if {view.strides[kept[-1]] for view in views} == {0, 1} else None
