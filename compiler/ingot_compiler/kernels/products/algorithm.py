@@ -16,9 +16,9 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_runtime.lazy_dataclass import dataclass
 
-PANELS, BYTE_PANELS, TURNED = "panels", "byte_panels", "turned"
+PANELS, BYTE_PANELS, TURNED, ONE_COLUMN = "panels", "byte_panels", "turned", "one_column"
 """How a second factor lies: packed, one that the compiler knows; packed, of products of bytes; in
-columns, as somebody made it."""
+columns, as somebody made it; in one column, by which rows are multiplied."""
 
 
 @dataclass(frozen=True, slots=True)

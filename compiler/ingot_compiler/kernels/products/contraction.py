@@ -51,6 +51,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 _SMALL_B_BYTES = 192 * 1024
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB of f32
 _FEW_REGISTERS, _OTHER_REGISTERS = 16, 2  # of these: an element of A, a product
+_ROWS_IN_CHAINS = 3  # fewer sums beside each other than a multiply-add has cycles
 _ADDENDS = 2  # operand of a matmul with a packed B
 Axes = tuple[int, ...]
 
@@ -172,7 +173,7 @@ def contraction_program(
         product.run, product.total_depth,
     )  # fmt: skip
     if isinstance(product.b, TurnedColumns):
-        tile = RegisterTile(_rows_of_turned(product.rows, target), 1)
+        tile = _tile_of_turned(product.rows, product.columns, target)
     elif product.rows == 1:
         tile = _tile_of_one_row(product, b.type.dtype, target) or tile
     width = tile.vectors * lanes_of(dtype, target)
@@ -229,11 +230,13 @@ def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> Re
     return RegisterTile(1, panels * vectors) if is_short and panels and vectors else None
 
 
-def _rows_of_turned(rows: Dim, target: KernelTarget) -> int:
-    """Rows that share a turned block: as many as have a register each, beside a row of it and an
-    element."""
+def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile:
+    """As many rows as have a register each share a turned block; few have two vectors, since a
+    multiply-add of one waits for that before."""
     most = max(target.vector_register_count - _OTHER_REGISTERS, 1) // 2
-    return max(1, min(most, rows)) if isinstance(rows, int) else most
+    height = max(1, min(most, rows)) if isinstance(rows, int) else most
+    fits = not isinstance(columns, int) or columns > target.f32_lanes
+    return RegisterTile(height, 2 if fits and height <= _ROWS_IN_CHAINS else 1)
 
 
 def _split_factors(

@@ -12,6 +12,7 @@ from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.kernels.anchored_group import AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import (
     BYTE_PANELS,
+    ONE_COLUMN,
     PANELS,
     TURNED,
     Algorithm,
@@ -34,13 +35,14 @@ from ingot_compiler.kernels.tiles import factors_together
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.groups.method import Method
-from ingot_compiler.lowering.groups.views import Shape, dense_view, flat_offset
+from ingot_compiler.lowering.groups.views import Shape, dense_view, flat_offset, lies_as_one
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, LowerGroup, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
 from ingot_compiler.lowering.kinds.pointwise import lower_elements
 
 _PANEL_ROWS_MIN = 8  # of A, below which B is read in place
+_ROWS_OF_COLUMN_MIN = 8  # by one column, so that most lanes have one
 _TURNED_ROWS_MAX = 16  # of A, up to which a B in columns is read so
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
 
@@ -101,6 +103,8 @@ def _product(anchored: AnchoredGroup) -> Product:
     """A constant 2-D B makes one product of all rows; else one product per batch, of a B in panels
     or in rows."""
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
+    if anchored.method.factor == ONE_COLUMN:
+        return _products_by_column(a, b, shape)
     if anchored.method.factor == PANELS:
         return _one_product(a, factors_together(*anchored.factors), shape)
     if anchored.method.factor == BYTE_PANELS:
@@ -147,6 +151,27 @@ def _product_per_batch(
     )
 
 
+def _products_by_column(a: Operand, b: Operand, shape: Shape) -> Product:
+    """The column is a row, times A in columns: a result of one column would leave all lanes but one
+    empty. One product, where all rows of A lie evenly apart and B is theirs."""
+    last, axes = len(shape) - 1, [axis for axis, size in enumerate(shape[:-1]) if size != 1]
+    is_one = b.type.rank == 2 and lies_as_one(a.view, a.type.shape, axes)
+    batch, rows = ((), axes) if is_one else (shape[:-2], [last - 1])
+    pitch = a.view.strides[rows[-1]] if rows else 0
+    first = a.view.offset if is_one else _batch_offset(a, batch)
+    return Product(
+        outer=dim_product(batch),
+        rows=1,
+        columns=dim_product(tuple(shape[axis] for axis in rows)),
+        taps=(),
+        depth=a.type.shape[-1],
+        a_index=_batch_offset(b, batch) + dim_mul(symbol("k"), b.view.strides[-2]),
+        b=TurnedColumns(first, pitch),
+        axes=(tuple(range(len(batch))), (last,), tuple(rows)),
+        factors=(1, 0),
+    )
+
+
 def _batch_offset(operand: Operand, batch: Shape) -> Dim:
     """Offset of product ``g`` in an operand whose batch axes broadcast to ``batch``."""
     own = zip(operand.type.shape[:-2], operand.view.strides[:-2], strict=True)
@@ -172,15 +197,26 @@ def stays_in_columns(facts: ProductFacts, target: KernelTarget) -> bool:
     view, rows = facts.w_view, facts.x.shape[-2]
     if view is None or {facts.x.dtype, facts.weights.dtype} != {"f32"} or target.team_units > 1:
         return False
-    (along, apart), columns = view.strides[-2:], facts.weights.shape[-1]
+    along, apart = view.strides[-2:]
     is_few = not isinstance(rows, int) or rows <= _TURNED_ROWS_MAX
-    return is_few and along == 1 and apart != 1 and columns != 1
+    return is_few and along == 1 and apart != 1
+
+
+def has_one_column(facts: ProductFacts, target: KernelTarget) -> bool:
+    """Whether many rows are multiplied by a column."""
+    are_f32 = {facts.x.dtype, facts.weights.dtype} == {"f32"}
+    if not are_f32 or facts.weights.shape[-1] != 1 or target.team_units > 1:
+        return False
+    rows = facts.result.shape[:-1] if facts.weights.rank == 2 else facts.result.shape[-2:-1]
+    return typical(dim_product(rows)) >= _ROWS_OF_COLUMN_MIN
 
 
 def _direct(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
     """A matrix that the compiler knows is in panels, and one of bytes that is read often; one in
-    columns may stay so."""
+    columns may stay so, and a column does."""
     del wishes
+    if has_one_column(facts, target):
+        return Method("matmul", ONE_COLUMN)
     if facts.has_constant_weights and facts.weights.rank == 2:
         return Method("matmul", PANELS, has_addends=widens_bytes(facts, target))
     if stays_in_columns(facts, target):

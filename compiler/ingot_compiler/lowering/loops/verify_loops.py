@@ -336,14 +336,14 @@ def _along_depth(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
 
 
 def _turned(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
-    """Blocks are turned of f32 that lie together along the depth, for one vector of columns."""
+    """Blocks are turned of f32 that lie together along the depth."""
     beside, dtypes = (
         coefficient(s.b_index, s.depth),
         {each.dtype for each in scope.buffers[s.b :][:1]},
     )
-    if (s.b_panels, beside, s.tile.vectors) != (None, 1, 1) or {s.dtype, *dtypes} != {"f32"}:
-        got = f"{s.dtype}, B {format_dim(s.b_index)}, {s.tile.vectors} vectors"
-        yield scope.problem("contraction", "f32 side by side, one vector", got, "a turned B")
+    if (s.b_panels, beside) != (None, 1) or {s.dtype, *dtypes} != {"f32"}:
+        got = f"{s.dtype}, B {format_dim(s.b_index)}"
+        yield scope.problem("contraction", "f32 side by side", got, "a turned B")
 
 
 def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:

@@ -62,8 +62,8 @@ class AccumulatorTile:
     panels. ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does: each vector of
     B is the sum or difference of both. ``b_addends``, ``other_addends``: i32 that are added to the
     integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is.
-    ``b_columns``: where the columns of the only vector of B begin, whose elements lie together;
-    none: rows of B do."""
+    ``b_columns``: where the columns of the vectors of B begin, whose elements lie together; none:
+    rows of B do."""
 
     writer: Writer
     a: Pointers

@@ -128,7 +128,7 @@ def _emit_panel(
     flips = not unit.statement.in_matrix_tiles and flips_signs(unit.context.target, unit.factors)
     starts = _starts(unit, b) if flips else ()
     addends = addends_of_b(unit, column, vectors)
-    columns = columns_of_b(unit, column, are_whole=mask is None)
+    columns = columns_of_b(unit, column, vectors, are_whole=mask is None)
     emit_rows(unit, Panel(column, mask, b, starts, last_lanes, addends, columns))
 
 

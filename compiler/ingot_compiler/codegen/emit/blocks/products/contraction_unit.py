@@ -162,22 +162,23 @@ def addends_of_b(unit: Unit, column: LlvmValue, count: int) -> Operands:
     return tuple(w.load(w.offset(first, i64(at), "i32"), "i32", unit.lanes) for at in starts)
 
 
-def columns_of_b(unit: Unit, column: LlvmValue, *, are_whole: bool) -> Pointers:
-    """Where each column of a turned B begins, from ``column`` on; behind the last one, where not all
-    of a vector exist, that one."""
+def columns_of_b(unit: Unit, column: LlvmValue, count: int, *, are_whole: bool) -> Pointers:
+    """Where each column of so many vectors of a turned B begins, from ``column`` on; behind the last
+    one, where not all exist, that one."""
     statement, context = unit.statement, unit.context
     if not statement.turned:
         return ()
     w, pitch = context.writer, coefficient(unit.b_index, statement.column)
+    numbers = range(count * unit.lanes)
     if are_whole and pitch is not None:
         first, element = unit.address_of_b(column), MEMORY[unit.factors.b]
         if isinstance(pitch, int):
-            return tuple((first, number * pitch) for number in range(unit.lanes))
+            return tuple((first, number * pitch) for number in numbers)
         step = emit_index(context, pitch)
-        steps = (w.mul(step, i64(number)) for number in range(unit.lanes))
+        steps = (w.mul(step, i64(number)) for number in numbers)
         return tuple((w.offset(first, at, element), 0) for at in steps)
     last = emit_index(context, dim_add(statement.columns, -1))
-    places = (w.add(column, i64(number)) for number in range(unit.lanes))
+    places = (w.add(column, i64(number)) for number in numbers)
     return tuple((unit.address_of_b(w.intrinsic("smin", at, last)), 0) for at in places)
 
 

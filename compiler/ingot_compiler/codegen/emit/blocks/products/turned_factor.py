@@ -10,12 +10,17 @@ where each tile here reads every element once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ingot_compiler.codegen.emit.blocks.products.accumulators import AccumulatorTile, Axis
+from ingot_compiler.codegen.emit.blocks.products.accumulators import (
+    AccumulatorTile,
+    Axis,
+    side_by_side,
+)
 from ingot_compiler.codegen.emit.blocks.products.multiply_step import emit_step
 from ingot_compiler.codegen.emit.blocks.products.offsets import Offsets, moved, operand
-from ingot_compiler.codegen.emit.blocks.shuffles import transposed
+from ingot_compiler.codegen.emit.blocks.shuffles import QUAD, joined, transposed, within_blocks
 from ingot_compiler.codegen.emit.control import multiple_below, values_if
 from ingot_compiler.codegen.emit.convert import MEMORY
 from ingot_compiler.codegen.emit.lanes import known_tail_mask, load_lanes, tail_mask
@@ -27,8 +32,9 @@ from ingot_runtime.lazy_dataclass import dataclass
 def emit_turned(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands) -> Operands:
     """Emit whole blocks, then the steps that are left."""
     w, lanes, element = tile.writer, tile.lanes, MEMORY[tile.factors.b]
-    slot = w.lane_slot(element, lanes, lanes)
-    in_slot = replace(tile, b=((slot, 0),), b_columns=(), mask=None, steps_ahead=0)
+    slot = w.lane_slot(element, lanes, lanes * tile.vectors)
+    rows = side_by_side(slot, tile.vectors, lanes * lanes)
+    in_slot = replace(tile, b=rows, b_columns=(), mask=None, steps_ahead=0)
     block = _Blocks(tile, in_slot, axis, start)
     extent = operand(axis.extent)
     whole = multiple_below(w, extent, lanes)
@@ -75,15 +81,48 @@ class _Blocks:
         return w.loop(ZERO, count, 1, sums, step)
 
     def _turn(self, here: Offsets, mask: LlvmValue | None) -> None:
-        """Store a block, in which a row has an element of each column."""
+        """Store a block for each vector, in which a row has an element of each column."""
         w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
-        columns = [
-            load_lanes(w, w.offset(w.offset(first, here.b, element), i64(at), element), element, lanes, mask)
-            for first, at in self.tile.b_columns
-        ]  # fmt: skip
-        ((slot, _),) = self.in_slot.b
-        for number, row in enumerate(transposed(w, columns)):
-            w.store(row, w.offset(slot, i64(number * lanes), element))
+        has_parts = mask is None and lanes > QUAD
+        for vector, (slot, first) in enumerate(self.in_slot.b):
+            columns = range(vector * lanes, (vector + 1) * lanes)
+            rows = self._whole_rows(here, columns) if has_parts else self._rows(here, columns, mask)
+            for number, row in enumerate(rows):
+                w.store(row, w.offset(slot, i64(first + number * lanes), element))
+
+    def _rows(
+        self, here: Offsets, columns: Sequence[int], mask: LlvmValue | None
+    ) -> list[LlvmValue]:
+        """The rows of a block whose columns have the elements of the mask."""
+        w, lanes = self.tile.writer, self.tile.lanes
+        places = (self._place(here, column, 0) for column in columns)
+        element = MEMORY[self.tile.factors.b]
+        return transposed(w, [load_lanes(w, place, element, lanes, mask) for place in places])
+
+    def _whole_rows(self, here: Offsets, columns: Sequence[int]) -> list[LlvmValue]:
+        """The same of whole columns: four elements at a time are loaded where they are wanted, since
+        a load into a part of a register costs less than bringing parts of two into one."""
+        w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
+        rows: list[LlvmValue] = []
+        for first in range(0, lanes, QUAD):
+            parts = (
+                [
+                    w.load(self._place(here, column, first), element, QUAD)
+                    for column in columns[number::QUAD]
+                ]
+                for number in range(QUAD)
+            )
+            rows += within_blocks(w, [joined(w, part) for part in parts])
+        return rows
+
+    def _place(self, here: Offsets, column: int, first: int) -> LlvmValue:
+        """The address of an element of a column."""
+        w, element, (pointer, at) = (
+            self.tile.writer,
+            MEMORY[self.tile.factors.b],
+            self.tile.b_columns[column],
+        )
+        return w.offset(w.offset(pointer, here.b, element), i64(at + first), element)
 
     def _step(self, a: LlvmValue, row: LlvmValue, step: int, sums: Operands) -> Operands:
         """One step, by a row of the turned block."""
