@@ -26,6 +26,8 @@ DTYPE_OF_ARRAY: dict[str, DType] = {
     "bool": "bool",
 }
 
+NUMPY = {dtype: name for name, dtype in DTYPE_OF_ARRAY.items()}
+
 
 def check(
     inputs: Inputs, build: Build, dtypes: Mapping[int, DType] | None = None, relative: float = 2e-5
@@ -435,6 +437,23 @@ def test_pools_of_rows(
         x = normal(0, 2, channels, *spatial)
         x[0, -1, ..., -1] = np.nan
         check([x], lambda b: b.op("relu", b.op(op, 0, **attributes)))
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i32"])
+@pytest.mark.parametrize("rows", [17, 1500, symbol("n")])
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_extremes_of_few(length: int, rows: Dim, dtype: DType) -> None:
+    """Rows of a few elements are beside each other in lanes, in units of many rows; NaN stays."""
+    builder = Builder([TensorType(dtype, (2, rows, length))])
+    results = [
+        builder.op("reduce", 0, function=function, axes=(2,), keepdims=keepdims)
+        for function, keepdims in (("max", False), ("min", True))
+    ]
+    x = (normal(0, 2, rows if isinstance(rows, int) else 1100, length) * 9).astype(NUMPY[dtype])
+    if dtype != "i32":
+        x[1, 5, 1] = np.nan
+    check_graph(builder, results, [x], 0.0, RUNNABLE)
 
 
 @pytest.mark.parametrize("columns", [40, symbol("n")])
