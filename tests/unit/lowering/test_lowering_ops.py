@@ -440,6 +440,15 @@ def test_pools_of_rows(
 
 
 @pytest.mark.sweep(3)
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("inner", [3, 4, 5, 7, 8, 9, 12, 15, 21, 38])
+def test_rows_beside_few_others(inner: int, op: str) -> None:
+    """Rows in the lanes of a vector that is as wide as they need; what is behind it is not
+    written."""
+    check([normal(0, 3, 37, inner)], lambda b: b.op(op, b.op("neg", 0), axis=1))
+
+
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i32"])
 @pytest.mark.parametrize("rows", [17, 1500, symbol("n")])
 @pytest.mark.parametrize("length", [2, 3, 4])
