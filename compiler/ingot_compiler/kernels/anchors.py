@@ -37,7 +37,7 @@ from ingot_compiler.kernels.packing.packed_weights import (
     recurrent_panels,
     transformed_weights,
 )
-from ingot_compiler.kernels.products.algorithm import BYTE_PANELS, PANELS
+from ingot_compiler.kernels.products.algorithm import BYTE_PANELS, ONE_COLUMN, PANELS, TURNED
 from ingot_compiler.kernels.products.choose import PRODUCT_KINDS, choose_product
 from ingot_compiler.kernels.products.conv import (
     CONV_BF16,
@@ -220,6 +220,8 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
         leaves.append(matrix_panels(fuser, node, dtype))
     elif method.factor == BYTE_PANELS:
         leaves.append(byte_panels_at_run_time(fuser, b))
+    elif method.factor in (TURNED, ONE_COLUMN):
+        leaves.append(fuser.leaf(b))
     else:
         b = _converted(fuser, index, b, dtype)
         leaves.append(fuser.leaf_at(b, contiguous(fuser, b)))

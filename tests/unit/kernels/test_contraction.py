@@ -413,3 +413,42 @@ def test_no_block_is_long() -> None:
         )
         lengths = [block.count("\n") for block in text.split(":\n")]
         assert max(lengths) <= 600
+
+
+def turned_program(
+    target: Target, rows: Dim, columns: Dim, depth: Dim, tile: RegisterTile
+) -> LoopProgram:
+    """As ``product_program``, of a B whose columns lie together."""
+    plain = product_program(target, rows, columns, depth, tile, packed=False)
+    (statement,) = plain.body
+    assert isinstance(statement, Contraction)
+    return replace(plain, body=(replace(statement, b_index=N * depth + K, turned=True),))
+
+
+@pytest.mark.sweep(6)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("depth", [1, 5, 16, 37, 250, 600, 1000])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_turned_factor_gives_the_bits_of_one_in_rows(
+    level: str, depth: int, *, is_open: bool
+) -> None:
+    """Columns of any number, whole vectors and not, a depth that is no multiple of the lanes and one
+    of several blocks: the sums have one order."""
+    target = parse_target(level)
+    for rows, columns in ((1, 37), (3, 21), (9, 5)):
+        sizes: tuple[Dim, Dim, Dim] = (rows, columns, depth)
+        if is_open:
+            sizes = symbol("M"), symbol("N"), symbol("K")
+        tile = RegisterTile(min(rows, 4), 1 + (rows == 1))
+        a, b = normal((rows, depth), 0), normal((depth, columns), 1)
+        found: list[Array] = []
+        for program, factor in (
+            (product_program(target, *sizes, tile, packed=False), b),
+            (turned_program(target, *sizes, tile), aligned(b.T)),
+        ):
+            result = empty((rows, columns))
+            kernel = Kernel(program, target)
+            arrays = [a, factor, result, result, result]
+            kernel.run(arrays, (rows, columns, depth) if is_open else ())
+            found.append(result)
+        assert found[0].tobytes() == found[1].tobytes()

@@ -3,6 +3,8 @@ interpreter, and when they are chosen."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.harness.codegen_harness import RUNNABLE
@@ -24,13 +26,14 @@ def convolution(
     pads: Pads = ((), ()),
     strides: tuple[int, ...] = (),
     dilations: tuple[int, ...] = (),
+    groups: int = 1,
 ) -> int:
     """A convolution of operand 0 with a bias."""
     rank = len(kernel)
-    weights = builder.constant(normal(1, to, channels, *kernel) / np.float32(channels))
+    weights = builder.constant(normal(1, to, channels // groups, *kernel) / np.float32(channels))
     return builder.op(
         "conv", 0, weights, builder.constant(normal(2, to)),
-        strides=strides or (1,) * rank, dilations=dilations or (1,) * rank, groups=1,
+        strides=strides or (1,) * rank, dilations=dilations or (1,) * rank, groups=groups,
         pads_before=pads[0] or (0,) * rank, pads_after=pads[1] or (0,) * rank,
     )  # fmt: skip
 
@@ -42,7 +45,7 @@ def kinds(builder: Builder, output: int) -> list[str]:
     ]
 
 
-Attributes = dict[str, tuple[int, ...]]
+Attributes = dict[str, Any]
 GEOMETRIES: dict[str, tuple[tuple[int, ...], int, tuple[int, ...], Pads, Attributes]] = {
     "one channel of a signal": ((1, 20, 50), 1, (5,), ((2,), (2,)), {}),
     "several": ((2, 30, 70), 3, (7,), ((1,), (4,)), {"dilations": (2,)}),
@@ -53,6 +56,17 @@ GEOMETRIES: dict[str, tuple[tuple[int, ...], int, tuple[int, ...], Pads, Attribu
     "long steps between rows": ((1, 18, 11, 20), 2, (3, 3), ((), ()), {"strides": (2, 1)}),
     "taps apart": ((1, 18, 12, 21), 2, (3, 3), ((2, 3), (2, 3)), {"dilations": (2, 3)}),
     "a volume": ((1, 8, 4, 5, 19), 1, (3, 1, 3), ((1, 0, 1), (1, 0, 1)), {}),
+    "groups of a pixel": ((2, 24, 7, 9), 12, (1, 1), ((), ()), {"groups": 4}),
+    "groups of a volume": ((1, 8, 3, 5, 7), 8, (1, 1, 1), ((), ()), {"groups": 2}),
+    "groups of an image": ((2, 12, 9, 20), 6, (3, 3), ((1, 1), (1, 1)), {"groups": 3}),
+    "groups of joined lines": ((1, 8, 9, 20), 4, (3, 1), ((1, 0), (1, 0)), {"groups": 2}),
+    "steps over joined lines": (
+        (1, 8, 9, 20),
+        4,
+        (1, 1),
+        ((), ()),
+        {"groups": 2, "strides": (2, 1)},
+    ),
     "many products": ((1, 130, 6, 50), 2, (3, 3), ((1, 1), (1, 1)), {}),
 }
 

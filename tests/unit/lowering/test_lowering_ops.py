@@ -26,6 +26,8 @@ DTYPE_OF_ARRAY: dict[str, DType] = {
     "bool": "bool",
 }
 
+NUMPY = {dtype: name for name, dtype in DTYPE_OF_ARRAY.items()}
+
 
 def check(
     inputs: Inputs, build: Build, dtypes: Mapping[int, DType] | None = None, relative: float = 2e-5
@@ -398,6 +400,12 @@ def test_pool_beside_a_smaller_operand(shape: tuple[int, ...]) -> None:
         ((2, 3, 25), (2, 1, 3), 1, (1, 0, 1), (0, 0, 1), 1),
         ((6, 128), (3, 4), 4, (1, 0), (1, 3), 1),
         ((9, 30), (5, 5), 1, (2, 2), (2, 2), 1),
+        ((9, 30), (9, 9), 1, (4, 4), (4, 4), 1),
+        ((24, 40), (9, 11), 1, (0, 0), (0, 0), 1),
+        ((40, 17), (11, 3), 3, (5, 1), (5, 1), 1),
+        ((70,), (33,), 1, (16,), (16,), 1),
+        ((32, 64), (8, 8), 8, (0, 0), (0, 0), 1),
+        ((6, 7, 20), (5, 5, 5), 1, (2, 2, 2), (2, 2, 2), 1),
         ((19, 25), (7, 5), 2, (3, 1), (2, 2), 1),
         ((14, 14), (3, 3), 1, (1, 1), (1, 1), 1),
         ((7, 13), (3, 2), 2, (1, 0), (2, 1), 1),
@@ -425,9 +433,58 @@ def test_pools_of_rows(
     }  # fmt: skip
     if op == "average_pool":
         attributes |= {"count_include_pad": stride == 2, "pads_counted_after": after}
-    x = normal(0, 2, 3, *spatial)
-    x[0, 1, ..., -1] = np.nan
-    check([x], lambda b: b.op("relu", b.op(op, 0, **attributes)))
+    for channels in (3, 1):
+        x = normal(0, 2, channels, *spatial)
+        x[0, -1, ..., -1] = np.nan
+        check([x], lambda b: b.op("relu", b.op(op, 0, **attributes)))
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("inner", [3, 4, 5, 7, 8, 9, 12, 15, 21, 38])
+def test_rows_beside_few_others(inner: int, op: str) -> None:
+    """Rows in the lanes of a vector that is as wide as they need; what is behind it is not
+    written."""
+    check([normal(0, 3, 37, inner)], lambda b: b.op(op, b.op("neg", 0), axis=1))
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i32"])
+@pytest.mark.parametrize("rows", [17, 1500, symbol("n")])
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_extremes_of_few(length: int, rows: Dim, dtype: DType) -> None:
+    """Rows of a few elements are beside each other in lanes, in units of many rows; NaN stays."""
+    builder = Builder([TensorType(dtype, (2, rows, length))])
+    results = [
+        builder.op("reduce", 0, function=function, axes=(2,), keepdims=keepdims)
+        for function, keepdims in (("max", False), ("min", True))
+    ]
+    x = (normal(0, 2, rows if isinstance(rows, int) else 1100, length) * 9).astype(NUMPY[dtype])
+    if dtype != "i32":
+        x[1, 5, 1] = np.nan
+    check_graph(builder, results, [x], 0.0, RUNNABLE)
+
+
+@pytest.mark.parametrize("columns", [40, symbol("n")])
+@pytest.mark.parametrize(("depth", "root"), [(3, False), (20, True)])
+def test_pairs_of_rows(columns: Dim, depth: int, *, root: bool) -> None:
+    """Distances of all rows of one matrix from those of another: the second one is copied, so that
+    neighbours of a result's row are in lanes, and what follows is computed with them."""
+    builder = Builder(
+        [
+            TensorType("f32", (9, 1, depth)),
+            TensorType("f32", (1, columns, depth)),
+            TensorType("f32", (9, columns)),
+        ]
+    )
+    apart = builder.op("sub", 0, 1)
+    squares = builder.op(
+        "reduce", builder.op("mul", apart, apart), function="sum", axes=(2,), keepdims=False
+    )
+    total = builder.op("add", squares, 2)
+    result = builder.op("sqrt", builder.op("abs", total)) if root else total
+    arrays = [normal(0, 9, 1, depth), normal(1, 1, 40, depth), normal(2, 9, 40)]
+    check_graph(builder, [result], arrays, 2e-5, RUNNABLE)
 
 
 @pytest.mark.sweep(4)

@@ -25,6 +25,8 @@ from ingot_compiler.codegen.emit.statement import emit_statements
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.lowering.loops.program import For
 
+_LANES_MIN = 4  # of a vector for the rest of a loop
+
 
 def emit_for(context: EmitContext, statement: For) -> None:
     """Write the loop and, in it, its body."""
@@ -66,8 +68,10 @@ def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> No
     def rest() -> None:
         ends = whole.integer, extent.integer
         if ends[0] is not None and ends[1] is not None:
-            mask = tail_mask(w, whole, extent, lanes)
-            _emit_vector(context, statement, whole, lanes, mask, count=ends[1] - ends[0])
+            count = ends[1] - ends[0]
+            own = _lanes_of_rest(count, lanes)
+            mask = tail_mask(w, whole, extent, own) if count < own else None
+            _emit_vector(context, statement, whole, own, mask, count=count)
             return
         left = iterations_left(w, whole, extent)
         _emit_vector(context, statement, whole, lanes, mask_of(w, range(lanes), left), left=left)
@@ -79,6 +83,15 @@ def _over_vectors(context: EmitContext, statement: For, extent: LlvmValue) -> No
     )
     for part in parts[::-1] if is_down else parts:
         part()
+
+
+def _lanes_of_rest(count: int, lanes: int) -> int:
+    """The lanes of a vector for the last ``count`` iterations: all, or half of them, a quarter, ..
+    where these are enough. A store that leaves lanes out keeps the next load waiting for it, where
+    both are of whole vectors and the lanes left out are those of the next row."""
+    while lanes > _LANES_MIN and count <= lanes // 2:
+        lanes //= 2
+    return lanes
 
 
 def _emit_vector(

@@ -174,7 +174,7 @@ def emit_lanes(context: EmitContext, dim: Dim) -> LlvmValue:
     if numbers is not None:
         return constants(numbers, "i64")
     frame = context.frames[max(depth_of(context, monomial) for monomial, _ in dim.terms)]
-    key = ("lanes", context.vector.name, dim)
+    key = (f"{lanes} lanes", context.vector.name, dim)
     known = frame.memo.get(key)
     if known is None:
         known = frame.memo[key] = _lanes_of(context, dim, lanes, frame.lines)

@@ -76,8 +76,22 @@ def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) 
         w.scatter(wide, _addresses(context, buffer, index, stride), mask or all_lanes(lanes))
     elif mask is None:
         w.store(wide, emit_address(context, buffer, index))
+    elif context.vector.count is not None and not context.guards:
+        _store_first(context, wide, emit_address(context, buffer, index), context.vector.count)
     else:
         w.masked_store(wide, emit_address(context, buffer, index), mask)
+
+
+def _store_first(context: EmitContext, value: LlvmValue, pointer: LlvmValue, count: int) -> None:
+    """Store the first lanes in parts of powers of two. Under a mask, a load of what lies right behind
+    would wait for the store, as if that were of all lanes."""
+    w, first = context.writer, 0
+    while first < count:
+        size = 1 << ((count - first).bit_length() - 1)
+        lanes = range(first, first + size)
+        part = w.shuffle(value, lanes) if size > 1 else w.extract(value, first)
+        w.store(part, w.offset(pointer, i64(first), value.element))
+        first += size
 
 
 def _refuse_lanes(value: LlvmValue, where: str) -> None:

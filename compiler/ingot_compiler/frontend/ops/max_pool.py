@@ -20,7 +20,7 @@ from ingot_compiler.frontend.build.compose import (
 )
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
-from ingot_compiler.frontend.families.images.windows import pool_attributes
+from ingot_compiler.frontend.families.images.windows import pool, pool_attributes
 from ingot_compiler.frontend.families.tensors.selection import sort_keys
 from ingot_compiler.ir.attributes import Attributes, attribute_dims
 from ingot_compiler.ir.dims import Dim, dim_product
@@ -33,7 +33,7 @@ _PLACES = 1 << _PLACE_BITS
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     attributes, _ = pool_attributes(context, x)
-    result = context.add("max_pool", x, **attributes)
+    result = pool(context, "max_pool", x, attributes)
     if not context.wants(1):
         return (result,)
     find = _packed_positions if _packs(context, x) else _positions
@@ -59,7 +59,7 @@ def _packed_positions(context: OpContext, x: int, result: int, attributes: Attri
     ranks = cast(context, sort_keys(context, x), "u64")
     high = context.add("shift_left", ranks, context.scalar("u64", _PLACE_BITS))
     packed = context.add("bitwise_or", high, context.add("sub", rest, place))
-    best = context.add("max_pool", packed, **attributes)
+    best = pool(context, "max_pool", packed, attributes)
     own = context.add("sub", rest, context.add("bitwise_and", best, rest))
     first = context.add("mul", iota(context, dim_product(images)), size_scalar(context, places))
     first = reshape(context, first, (*images, *[1] * (len(shape) - 2)))

@@ -11,8 +11,8 @@ from math import prod
 from ingot_compiler.frontend.build.compose import binary_scalar, reduce
 from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
-from ingot_compiler.frontend.families.images.windows import pool_attributes, spatial_count
-from ingot_compiler.ir.attributes import attribute_ints
+from ingot_compiler.frontend.families.images.windows import pool, pool_attributes, spatial_count
+from ingot_compiler.ir.attributes import Attribute, attribute_ints
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -24,11 +24,8 @@ def _average_pool(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     attributes, counted = pool_attributes(context, x)
     include = context.bool_attribute("count_include_pad")
-    return (
-        context.add(
-            "average_pool", x, **attributes, count_include_pad=include, pads_counted_after=counted
-        ),
-    )
+    counts: dict[str, Attribute] = {"count_include_pad": include, "pads_counted_after": counted}
+    return (pool(context, "average_pool", x, attributes, **counts),)
 
 
 AVERAGE_POOL = OnnxOp("AveragePool", _average_pool)
@@ -88,13 +85,9 @@ def _lp_pool(context: OpContext) -> Sequence[int]:
     attributes, _ = pool_attributes(context, x)
     # A sum is the mean over every element of the window, padding counted as 0, times their number.
     powers = binary_scalar(context, "pow", context.add("abs", x), p)
-    means = context.add(
-        "average_pool",
-        powers,
-        **attributes,
-        count_include_pad=True,
-        pads_counted_after=attributes["pads_after"],
-    )
+    counted = attributes["pads_after"]
+    counts: dict[str, Attribute] = {"count_include_pad": True, "pads_counted_after": counted}
+    means = pool(context, "average_pool", powers, attributes, **counts)
     sums = binary_scalar(context, "mul", means, prod(attribute_ints(attributes, "kernel")))
     return (binary_scalar(context, "pow", sums, 1 / p),)
 

@@ -16,15 +16,17 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_runtime.lazy_dataclass import dataclass
 
-PANELS, BYTE_PANELS = "panels", "byte_panels"
-"""How a second factor lies that is packed: one that the compiler knows; products of bytes."""
+PANELS, BYTE_PANELS, TURNED, ONE_COLUMN = "panels", "byte_panels", "turned", "one_column"
+"""How a second factor lies: packed, one that the compiler knows; packed, of products of bytes; in
+columns, as somebody made it; in one column, by which rows are multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProductFacts:
     """A matrix product or convolution: its node, the types of its factors and result.
 
-    ``x_view``: how the first factor lies if it is stored, and in no channels-last form.
+    ``x_view``: how the first factor lies if it is stored, and in no channels-last form;
+    ``w_view``: how the second one does if it is stored.
     ``is_dense``: few of its elements can be zero. ``becomes_output``: nothing but elementwise ops
     stands between the result and the graph's outputs. ``has_byte_weights``: the second factor is
     bytes that are widened and shifted. ``image``: how the first factor was laid out for those
@@ -42,6 +44,7 @@ class ProductFacts:
     has_byte_weights: bool = False
     image: Operand | None = None
     lies_alone: bool = False
+    w_view: View | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 _SMALL_B_BYTES = 192 * 1024
 _CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB of f32
 _FEW_REGISTERS, _OTHER_REGISTERS = 16, 2  # of these: an element of A, a product
+_ROWS_IN_CHAINS = 3  # fewer sums beside each other than a multiply-add has cycles
 _ADDENDS = 2  # operand of a matmul with a packed B
 Axes = tuple[int, ...]
 
@@ -71,6 +72,15 @@ class PitchedRows:
     pitch: Dim
 
 
+@dataclass(frozen=True, slots=True)
+class TurnedColumns:
+    """B lies in columns of contiguous elements; ``base``, over ``g``, is the first one, ``pitch`` the
+    distance of two. Blocks of it are turned in registers."""
+
+    base: Dim
+    pitch: Dim
+
+
 TapSpans = Callable[[Dim, Dim, Dim], Mapping[str, tuple[Dim, Dim]]]
 """(product, first row, last row) -> the first tap along an axis, and how many there are."""
 
@@ -81,8 +91,9 @@ class Product:
     over the taps (outer to inner) and the depth.
 
     ``a_index`` is over ``g`` (the product), ``row``, the taps and ``k``. ``axes`` are those of the
-    anchor's result that products, rows and columns enumerate; the columns of product ``g`` start at
-    ``column_shift``. Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
+    anchor's result that products, rows and columns enumerate; the rows and columns of product ``g``
+    start at ``row_shift`` and ``column_shift``, and ``place`` is what enumerates the products' axes.
+    Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
 
     ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
     are those of one tile. ``has_one_b``: all products do. ``factors``: which operands of the anchor A
@@ -95,9 +106,11 @@ class Product:
     taps: tuple[tuple[str, Dim], ...]
     depth: Dim
     a_index: Dim
-    b: Panels | PitchedRows
+    b: Panels | PitchedRows | TurnedColumns
     axes: tuple[Axes, Axes, Axes]
+    row_shift: Dim = 0
     column_shift: Dim = 0
+    place: Dim = symbol("g")
     run: Dim = 0
     has_one_b: bool = False
     spans: TapSpans | None = None
@@ -154,8 +167,19 @@ def contraction_program(
     together = product.b.together if isinstance(product.b, Panels) else 1
     factors = a.type.dtype, b.type.dtype
     matrix = matrix_tile(product.rows, product.depth, factors, together, target)
+<<<<<<< HEAD
     assert matrix or parts is None, "parts are multiplied in tiles alone"
     tile = matrix or _register_tile(product, factors, together, target)
+=======
+    tile = matrix or choose_tile(
+        product.rows, product.columns, target, dtype, together, pitch_bytes,
+        product.run, product.total_depth,
+    )  # fmt: skip
+    if isinstance(product.b, TurnedColumns):
+        tile = _tile_of_turned(product.rows, product.columns, target)
+    elif product.rows == 1:
+        tile = _tile_of_one_row(product, b.type.dtype, target) or tile
+>>>>>>> shapes-2
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None and target.team_units == 1:
@@ -190,6 +214,7 @@ def contraction_program(
         together > 1 and factors == ("bf16", "bf16") and target.rounds_pairs_to_odd,
         _split_factors(anchored, parts, substitute(units.of_product(plain_index), moved)),
         strassen.tile if strassen else None,
+        isinstance(product.b, TurnedColumns),
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
@@ -238,6 +263,15 @@ def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> Re
     panels = (target.vector_register_count - _OTHER_REGISTERS) // max(vectors, 1)
     is_short = target.vector_register_count <= _FEW_REGISTERS
     return RegisterTile(1, panels * vectors) if is_short and panels and vectors else None
+
+
+def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile:
+    """As many rows as have a register each share a turned block; few have two vectors, since a
+    multiply-add of one waits for that before."""
+    most = max(target.vector_register_count - _OTHER_REGISTERS, 1) // 2
+    height = max(1, min(most, rows)) if isinstance(rows, int) else most
+    fits = not isinstance(columns, int) or columns > target.f32_lanes
+    return RegisterTile(height, 2 if fits and height <= _ROWS_IN_CHAINS else 1)
 
 
 def _split_factors(
@@ -330,6 +364,9 @@ def _tap_step(product: Product, b: Panels, width: int) -> Dim:
 def b_index(product: Product, outer: Dim, panels: PackedPanels | None) -> Dim:
     """Where B has a row and a column of product ``outer``."""
     column = symbol("column")
+    if isinstance(product.b, TurnedColumns):
+        base = substitute(product.b.base, {"g": outer})
+        return base + dim_mul(column, product.b.pitch) + symbol("k")
     if isinstance(product.b, PitchedRows):
         row = dim_mul(symbol("k"), product.b.pitch)
         return substitute(product.b.base, {"g": outer}) + row + column
@@ -344,8 +381,11 @@ def b_index(product: Product, outer: Dim, panels: PackedPanels | None) -> Dim:
 
 def _result_space(anchored: AnchoredGroup, product: Product, units: _Units) -> Space:
     outer_axes, row_axes, column_axes = product.axes
-    column = symbol("column") + units.of_product(product.column_shift)
-    runs = [Run(row_axes, symbol("row")), Run(column_axes, column)]
+    row, column = (
+        symbol(name) + units.of_product(shift)
+        for name, shift in (("row", product.row_shift), ("column", product.column_shift))
+    )
+    runs = [Run(row_axes, row), Run(column_axes, column)]
     if outer_axes:
-        runs.append(Run(outer_axes, units.outer))
+        runs.append(Run(outer_axes, units.of_product(product.place)))
     return Space(anchored.result.shape, tuple(runs))

@@ -1,14 +1,25 @@
 """Convolutions of a row-major image into few channels, row-major: rows of pixels in lanes.
 
-In: a group anchored by ``conv`` of one group, whose steps along the last axis are 1; zeros around
-the image where it has pads; weights [O, kernel.., C]. Out: its loop program, and which
-convolutions run so. Not done here: images whose channels lie together (``conv``).
+In: a group anchored by ``conv`` whose steps along the last axis are 1; zeros around the image where
+it has pads; weights [O, kernel.., C]. Out: its loop program, and which convolutions run so. Not
+done here: images whose channels lie together (``conv``).
 
-Each row of the image is a product: weights by pixels. In lanes of channels a result of few of them
+Each row of the image, or all rows where one tap is above each, is a product: weights by pixels. In lanes of channels a result of few of them
 leaves most lanes empty, and the image is turned before.
 """
 
-from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, substitute, symbol
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    substitute,
+    symbol,
+)
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.kernels.anchored_group import AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import Algorithm, ProductFacts, Wishes
@@ -16,9 +27,9 @@ from ingot_compiler.kernels.products.contraction import PitchedRows, Product, co
 from ingot_compiler.kernels.products.convolution import ConvShape
 from ingot_compiler.kernels.products.depthwise import is_depthwise
 from ingot_compiler.kernels.products.winograd import offer_winograd
-from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.fused import Group, View
 from ingot_compiler.lowering.groups.method import Method
-from ingot_compiler.lowering.groups.views import flat_offset
+from ingot_compiler.lowering.groups.views import Shape, flat_offset
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.loops.program import LoopProgram
@@ -39,26 +50,50 @@ def lower_conv_rows(group: Group, target: KernelTarget) -> LoopProgram:
     x, w, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
     conv = ConvShape.of(anchored.node, x, anchored.method.weight_shape)
     taps, depth, tap_offset = conv.reduction(x)
-    last = len(shape) - 1
-    outer = (shape[0], *shape[2:-1])
-    row = flat_offset(symbol("g"), outer, conv.pixel_strides(x)[:-1])
+    first = _first_column_axis(anchored.node, conv.kernel, x.type.shape, x.view)
+    lines, columns = (0, *range(2, first)), tuple(range(first, len(shape)))
+    outer, strides = tuple(shape[axis] for axis in lines), conv.pixel_strides(x)[: first - 1]
+    own, share = dim_floordiv(shape[1], conv.groups), dim_mod(symbol("g"), conv.groups)
+    line = dim_floordiv(symbol("g"), conv.groups)
+    row = flat_offset(line, outer, strides)
     position: Dim = symbol("k")
     inner = depth
     for name, extent in reversed(taps):
         position = position + dim_mul(symbol(name), inner)
         inner = dim_mul(inner, extent)
+    channels = dim_mul(dim_mul(share, conv.channels_per_group), x.view.strides[1])
+    image = conv.origin(x) + row + channels + substitute(tap_offset, {"k": 0})
     product = Product(
-        outer=dim_product(outer),
-        rows=shape[1],
-        columns=shape[-1],
+        outer=dim_mul(dim_product(outer), conv.groups),
+        rows=own,
+        columns=dim_product(tuple(shape[axis] for axis in columns)),
         taps=taps,
         depth=depth,
-        a_index=w.view.offset + dim_mul(symbol("row"), inner) + position,
-        b=PitchedRows(conv.origin(x) + row + substitute(tap_offset, {"k": 0}), x.view.strides[1]),
-        axes=((0, *range(2, last)), (1,), (last,)),
+        a_index=w.view.offset + dim_mul(symbol("row") + dim_mul(share, own), inner) + position,
+        b=PitchedRows(image, x.view.strides[1]),
+        axes=(lines, (1,), columns),
+        row_shift=dim_mul(share, own),
+        place=line,
         factors=(1, 0),
     )
     return contraction_program(anchored, target, product)
+
+
+def _first_column_axis(node: Node, kernel: Sequence[Dim], image: Shape, view: View) -> int:
+    """The first of the axes whose pixels are columns of one product: the last one, and those outside
+    of it whose lines go on where a line ends, as far as there is one tap."""
+    strides = node.ints("strides")
+    padded = zip(node.dims("pads_before"), node.dims("pads_after"), strict=True)
+    is_plain = [
+        size == 1 and stride == 1 and pads == (0, 0)
+        for size, stride, pads in zip(kernel, strides, padded, strict=True)
+    ]
+    axis = len(image) - 1
+    while axis > 2 and is_plain[axis - 2] and strides[axis - 3] == 1:
+        if view.strides[axis - 1] != dim_mul(view.strides[axis], image[axis]):
+            break
+        axis -= 1
+    return axis
 
 
 def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
@@ -74,9 +109,12 @@ def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method 
 
 def _gains_rows(facts: ProductFacts, target: KernelTarget, *, is_by_tiles: bool) -> bool:
     """Whether pixels in lanes are faster: row-major the image need not be turned, nor the result.
-    Channels and kernel decide, and no open size, so that sums have one order."""
-    (to, channels, *kernel), width = facts.weights.shape, facts.result.shape[-1]
-    products = dim_product((channels, *kernel))
+    Channels of a group and kernel decide, and no open size, so that sums have one order."""
+    (to, channels, *kernel), groups = facts.weights.shape, facts.node.integer("groups")
+    products, to = dim_product((channels, *kernel)), dim_floordiv(to, groups)
+    assert facts.x_view
+    first = _first_column_axis(facts.node, kernel, facts.x.shape, facts.x_view)
+    width = dim_product(facts.result.shape[first:])
     if isinstance(width, int) and width < target.f32_lanes // 2:
         return False
     if not isinstance(to, int) or not isinstance(channels, int) or not isinstance(products, int):
@@ -101,13 +139,7 @@ def _may_have_rows(facts: ProductFacts, target: KernelTarget) -> bool:
     is_kept = facts.becomes_output or facts.weights.shape[0] == 1
     are_near = max(node.ints("dilations"), default=1) <= _NEAR_TAPS
     is_plain = are_near and facts.x.dtype in _WIDE and facts.has_constant_weights
-    return (
-        is_kept
-        and is_plain
-        and target.team_units == 1
-        and node.integer("groups") == 1
-        and node.ints("strides")[-1] == 1
-    )
+    return is_kept and is_plain and target.team_units == 1 and node.ints("strides")[-1] == 1
 
 
 _NAME = "conv_rows"

@@ -29,6 +29,7 @@ def facts_of(fuser: Fuser, node: Node, weights: int = 1) -> ProductFacts:
     """The facts of a product whose second factor is operand ``weights``."""
     values, x, w, result = fuser.values, node.operands[0], node.operands[weights], node.results[0]
     stored = fuser.storage.find(x) if fuser.storage.find_image(x) is None else None
+    stored_w = fuser.storage.find(w)
     return ProductFacts(
         node,
         values.type_of(x),
@@ -39,6 +40,7 @@ def facts_of(fuser: Fuser, node: Node, weights: int = 1) -> ProductFacts:
         is_dense(values, x),
         _becomes_output(values, result),
         node.op == "matmul" and _has_byte_weights(values, node),
+        w_view=stored_w.view if stored_w else None,
     )
 
 

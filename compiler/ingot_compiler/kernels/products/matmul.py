@@ -12,7 +12,9 @@ from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.kernels.anchored_group import AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import (
     BYTE_PANELS,
+    ONE_COLUMN,
     PANELS,
+    TURNED,
     Algorithm,
     ProductFacts,
     Wishes,
@@ -22,6 +24,7 @@ from ingot_compiler.kernels.products.contraction import (
     Panels,
     PitchedRows,
     Product,
+    TurnedColumns,
     contraction_program,
 )
 from ingot_compiler.kernels.products.parts import PARTS_OF_MATRIX, parts_of_matrix
@@ -32,24 +35,50 @@ from ingot_compiler.kernels.tiles import factors_together
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.groups.method import Method
-from ingot_compiler.lowering.groups.views import Shape, flat_offset
+from ingot_compiler.lowering.groups.views import Shape, dense_view, flat_offset, lies_as_one
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, LowerGroup, ResultLayout
+from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
+from ingot_compiler.lowering.kinds.pointwise import lower_elements
 
 _PANEL_ROWS_MIN = 8  # of A, below which B is read in place
+_ROWS_OF_COLUMN_MIN = 8  # by one column, so that most lanes have one
+_TURNED_ROWS_MAX = 16  # of A, up to which a B in columns is read so
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
 
 
 def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
     """One kernel; where the number of rows is open and B is large, one for a single row too, which
-    computes no rows that are not there."""
-    product = _product(AnchoredGroup(group))
-    kernel = one_launch(contraction_program(AnchoredGroup(group), target, product))
-    elements = typical(dim_mul(product.total_depth, product.columns))
-    if isinstance(product.rows, int) or elements < _ONE_ROW_ELEMENTS_MIN:
+    computes no rows that are not there; where B lies in columns, a copy of it in rows for many."""
+    anchored = AnchoredGroup(group)
+    product = _product(anchored)
+    kernel = one_launch(contraction_program(anchored, target, product))
+    if isinstance(product.rows, int):
         return kernel
-    one_row = contraction_program(AnchoredGroup(group), target, replace(product, rows=1))
-    return choose(product.rows - 1, kernel, one_launch(one_row))
+    elements = typical(dim_mul(product.total_depth, product.columns))
+    if elements >= _ONE_ROW_ELEMENTS_MIN:
+        one_row = contraction_program(AnchoredGroup(group), target, replace(product, rows=1))
+        kernel = choose(product.rows - 1, kernel, one_launch(one_row))
+    if anchored.method.factor != TURNED:
+        return kernel
+    has_many = dim_floordiv(product.rows, _TURNED_ROWS_MAX + 1)
+    return choose(has_many, _from_copy(group, target, anchored.operand(1)), kernel)
+
+
+def _from_copy(group: Group, target: KernelTarget, b: Operand) -> LoweredGroup:
+    """A launch that copies B into rows, and the products by that."""
+    in_rows = replace(b, buffer=WORKSPACE, view=dense_view(b.type.shape))
+    copied = replace(
+        group, method=Method("pointwise"), nodes=(), operands=(b,), results=(in_rows,), anchor=-1
+    )
+    operands = tuple(in_rows if each == b else each for each in group.operands)
+    behind = replace(group, operands=operands, method=Method("matmul"))
+    anchored = AnchoredGroup(behind)
+    programs = (
+        lower_elements(copied, target),
+        contraction_program(anchored, target, _product(anchored)),
+    )
+    return launches_in_turn(group, (copied, behind), programs, in_rows)
 
 
 def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
@@ -74,13 +103,17 @@ def _product(anchored: AnchoredGroup) -> Product:
     """A constant 2-D B makes one product of all rows; else one product per batch, of a B in panels
     or in rows."""
     a, b, shape = anchored.operand(0), anchored.operand(1), anchored.result.shape
+    if anchored.method.factor == ONE_COLUMN:
+        return _products_by_column(a, b, shape)
     if anchored.method.factor == PANELS:
         return _one_product(a, factors_together(*anchored.factors), shape)
     if anchored.method.factor == BYTE_PANELS:
         panels = Panels(factors_together(a.type.dtype, b.type.dtype))
         return _product_per_batch(a, panels, shape)
-    rows = PitchedRows(_batch_offset(b, shape[:-2]), b.view.strides[-2])
-    return _product_per_batch(a, rows, shape)
+    first, (row_pitch, column_pitch) = _batch_offset(b, shape[:-2]), b.view.strides[-2:]
+    if anchored.method.factor == TURNED:
+        return _product_per_batch(a, TurnedColumns(first, column_pitch), shape)
+    return _product_per_batch(a, PitchedRows(first, row_pitch), shape)
 
 
 def _one_product(a: Operand, together: int, shape: Shape) -> Product:
@@ -100,7 +133,9 @@ def _one_product(a: Operand, together: int, shape: Shape) -> Product:
     )
 
 
-def _product_per_batch(a: Operand, b: Panels | PitchedRows, shape: Shape) -> Product:
+def _product_per_batch(
+    a: Operand, b: Panels | PitchedRows | TurnedColumns, shape: Shape
+) -> Product:
     batch, last = shape[:-2], len(shape) - 1
     row_stride, depth_stride = a.view.strides[-2:]
     a_row = _batch_offset(a, batch) + dim_mul(symbol("row"), row_stride)
@@ -113,6 +148,27 @@ def _product_per_batch(a: Operand, b: Panels | PitchedRows, shape: Shape) -> Pro
         a_index=a_row + dim_mul(symbol("k"), depth_stride),
         b=b,
         axes=(tuple(range(last - 1)), (last - 1,), (last,)),
+    )
+
+
+def _products_by_column(a: Operand, b: Operand, shape: Shape) -> Product:
+    """The column is a row, times A in columns: a result of one column would leave all lanes but one
+    empty. One product, where all rows of A lie evenly apart and B is theirs."""
+    last, axes = len(shape) - 1, [axis for axis, size in enumerate(shape[:-1]) if size != 1]
+    is_one = b.type.rank == 2 and lies_as_one(a.view, a.type.shape, axes)
+    batch, rows = ((), axes) if is_one else (shape[:-2], [last - 1])
+    pitch = a.view.strides[rows[-1]] if rows else 0
+    first = a.view.offset if is_one else _batch_offset(a, batch)
+    return Product(
+        outer=dim_product(batch),
+        rows=1,
+        columns=dim_product(tuple(shape[axis] for axis in rows)),
+        taps=(),
+        depth=a.type.shape[-1],
+        a_index=_batch_offset(b, batch) + dim_mul(symbol("k"), b.view.strides[-2]),
+        b=TurnedColumns(first, pitch),
+        axes=(tuple(range(len(batch))), (last,), tuple(rows)),
+        factors=(1, 0),
     )
 
 
@@ -135,11 +191,36 @@ def wants_panels(facts: ProductFacts) -> bool:
     return is_read_often and b.shape[:-2] == facts.result.shape[:-2]
 
 
+def stays_in_columns(facts: ProductFacts, target: KernelTarget) -> bool:
+    """Whether a second factor that lies along the depth is read so: few rows gain nothing from a
+    copy in rows."""
+    view, rows = facts.w_view, facts.x.shape[-2]
+    if view is None or {facts.x.dtype, facts.weights.dtype} != {"f32"} or target.team_units > 1:
+        return False
+    along, apart = view.strides[-2:]
+    is_few = not isinstance(rows, int) or rows <= _TURNED_ROWS_MAX
+    return is_few and along == 1 and apart != 1
+
+
+def has_one_column(facts: ProductFacts, target: KernelTarget) -> bool:
+    """Whether many rows are multiplied by a column."""
+    are_f32 = {facts.x.dtype, facts.weights.dtype} == {"f32"}
+    if not are_f32 or facts.weights.shape[-1] != 1 or target.team_units > 1:
+        return False
+    rows = facts.result.shape[:-1] if facts.weights.rank == 2 else facts.result.shape[-2:-1]
+    return typical(dim_product(rows)) >= _ROWS_OF_COLUMN_MIN
+
+
 def _direct(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method:
-    """A matrix that the compiler knows is in panels, and one of bytes that is read often."""
+    """A matrix that the compiler knows is in panels, and one of bytes that is read often; one in
+    columns may stay so, and a column does."""
     del wishes
+    if has_one_column(facts, target):
+        return Method("matmul", ONE_COLUMN)
     if facts.has_constant_weights and facts.weights.rank == 2:
         return Method("matmul", PANELS, has_addends=widens_bytes(facts, target))
+    if stays_in_columns(facts, target):
+        return Method("matmul", TURNED)
     return Method("matmul", BYTE_PANELS if wants_panels(facts) else "")
 
 

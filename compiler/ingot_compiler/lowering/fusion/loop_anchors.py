@@ -20,6 +20,7 @@ from ingot_compiler.lowering.fusion.hold import place_in_state, write_rows
 from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.relayout import contiguous, image, relaid
 from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
 from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
@@ -29,7 +30,6 @@ from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.linear_attention import LINEAR_ATTENTION
 from ingot_compiler.lowering.kinds.linear_attention import workspace as state_columns
 from ingot_compiler.lowering.kinds.pool import POOL
-from ingot_compiler.lowering.kinds.pool_lanes import is_written_out
 from ingot_compiler.lowering.kinds.pool_planes import has_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import has_short_rows
 from ingot_compiler.lowering.kinds.radix_sort import RADIX_SORT
@@ -38,6 +38,7 @@ from ingot_compiler.lowering.kinds.rank_rows import RANK_ROWS
 from ingot_compiler.lowering.kinds.rank_rows import workspaces as rank_workspaces
 from ingot_compiler.lowering.kinds.rank_sort import RANKED_MAX, RANKED_WHOLE_MAX
 from ingot_compiler.lowering.kinds.reduce import REDUCE
+from ingot_compiler.lowering.kinds.reduction import LANES_MIN
 from ingot_compiler.lowering.kinds.resize import RESIZE
 from ingot_compiler.lowering.kinds.rows import ROWS
 from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
@@ -49,11 +50,11 @@ from ingot_compiler.lowering.kinds.select_candidates import (
 from ingot_compiler.lowering.kinds.select_candidates import workspaces as selection_workspaces
 from ingot_compiler.lowering.kinds.select_least import LISTED_MAX, SELECT_LEAST
 from ingot_compiler.lowering.kinds.select_or_sort import SELECT_OR_SORT
-from ingot_compiler.lowering.kinds.split_pool import is_split
 from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 from ingot_compiler.lowering.kinds.suppress_overlaps import workspaces as suppression_workspaces
 from ingot_compiler.lowering.kinds.walk_trees import WALK_TREES
 
+_PAIRS_MIN = 4  # rows that read one again, so that a copy in another layout costs less
 _LONG_ROW = 64  # elements, so that a copy costs less than reading the row where it lies
 _ROW_MIN = 12  # elements of a row of a pool's result, to be in lanes
 _INSIDE_MIN = 5  # the same, where no window reaches beyond the image
@@ -100,7 +101,20 @@ def _bring_together(fuser: Fuser, x: int, value: int) -> None:
 
 
 def reduce(fuser: Fuser, index: int, node: Node) -> None:
-    """Reductions."""
+    """Reductions; of what is computed of several operands for all pairs of their rows, those that
+    are read again and again lie so that results beside each other are in lanes."""
+    (x,), axes = node.operands, set(node.ints("axes"))
+    shape, tree = fuser.values.type_of(x).shape, fuser.deferred(x)
+    kept = [axis for axis in range(len(shape)) if axis not in axes and shape[axis] != 1]
+    for value, stored in tree.leaves if tree and kept and not tree.anchored else ():
+        own, view = fuser.values.type_of(value).shape, stored.view
+        repeats = len(own) == len(shape) and any(
+            own[axis] == 1 and typical(shape[axis]) >= _PAIRS_MIN for axis in kept[:-1]
+        )
+        lane = kept[-1]
+        if repeats and typical(own[lane]) >= LANES_MIN and view.strides[lane] not in (0, 1):
+            order = [axis for axis in storage_order(view, own) if axis != lane]
+            fuser.read_leaf_at(x, value, relaid(fuser, value, [*order, lane]))
     _with_prologue(fuser, index, node, REDUCE)
 
 
@@ -132,8 +146,7 @@ def _stays_in_rows(fuser: Fuser, x: int, node: Node) -> bool:
         node, tensor_type.shape, shape, target
     )
     is_short = not is_plane and typical(longest) < least and tensor_type.shape[1] != 1
-    is_large = is_split(node) and not is_written_out(node)
-    if stored is None or not pools or is_short or is_large:
+    if stored is None or not pools or is_short:
         return False
     is_image = fuser.values.is_image(node.results[0]) or fuser.storage.find_image(x) is not None
     return stored.view.strides[-1] == 1 and not is_image

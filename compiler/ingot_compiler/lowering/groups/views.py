@@ -116,15 +116,25 @@ def _match_groups(shape: Shape, wanted: Shape) -> list[tuple[list[int], list[int
                 take_old.append(old.pop(0))
             elif new and (not old or _divides(right, left)):
                 take_new.append(new.pop(0))
-            else:  # cannot be shown: all that is left is one run
-                take_old, take_new = take_old + old, take_new + new
-                old.clear()
-                new.clear()
-                break
+            else:
+                return [*groups, *_match_ends((shape, take_old + old), (wanted, take_new + new))]
         groups.append((take_old, take_new))
     if old or new:
         groups.append((old, new))
     return groups
+
+
+def _match_ends(
+    old: tuple[Shape, list[int]], new: tuple[Shape, list[int]]
+) -> list[tuple[list[int], list[int]]]:
+    """Cut axes off the ends that have one size; of what is left nothing can be shown, but that it has
+    one count: it is one run."""
+    (shape, own), (wanted, others) = old, new
+    ends: list[tuple[list[int], list[int]]] = []
+    while own and others and shape[own[-1]] == wanted[others[-1]]:
+        ends.append(([own[-1]], [others[-1]]))
+        own, others = own[:-1], others[:-1]
+    return [(own, others), *ends]
 
 
 def _divides(divisor: Dim, dim: Dim) -> bool:

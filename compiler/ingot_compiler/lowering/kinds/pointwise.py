@@ -52,7 +52,7 @@ def lower_pointwise(group: Group, target: KernelTarget) -> LoweredGroup:
     some sizes."""
 
     def lower(part: Group) -> LoopProgram:
-        return _lower_elements(part, target)
+        return lower_elements(part, target)
 
     general = split_repeats(group, lower) or one_launch(lower(group))
     for count in _merged_counts(group.results[0].type.rank):
@@ -69,7 +69,7 @@ def _merged_counts(rank: int) -> Iterator[int]:
         yield rank
 
 
-def _lower_elements(group: Group, target: KernelTarget) -> LoopProgram:
+def lower_elements(group: Group, target: KernelTarget) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
     storage order."""
     if (plane := find_plane(group)) is not None:

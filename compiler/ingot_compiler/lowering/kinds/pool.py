@@ -21,7 +21,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.image_rows import COLUMN, point_of_row, row_count
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.launches_in_turn import launches_in_turn
-from ingot_compiler.lowering.kinds.pool_lanes import is_written_out, lower_pool_lanes
+from ingot_compiler.lowering.kinds.pool_lanes import lower_pool_lanes
 from ingot_compiler.lowering.kinds.pool_planes import lower_small_planes
 from ingot_compiler.lowering.kinds.pool_short_rows import lower_short_rows
 from ingot_compiler.lowering.kinds.pool_window import (
@@ -44,15 +44,14 @@ _WRITTEN_OUT_MAX = 32  # taps
 
 def lower_pool(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch, or several where windows are large."""
-    anchor = group.nodes[group.anchor]
-    written_out = lower_small_planes(group, target) or lower_short_rows(group, target)
-    if written_out is not None:
-        return written_out
+    by_rows = (
+        lower_small_planes(group, target)
+        or lower_short_rows(group, target)
+        or lower_pool_lanes(group)
+    )
+    if by_rows is not None:
+        return by_rows
     split = split_pool(group)
-    if split is None or is_written_out(anchor):
-        by_rows = lower_pool_lanes(group)
-        if by_rows is not None:
-            return by_rows
     if split is None:
         return one_launch(_program(group, group, target))
     parts, between = split

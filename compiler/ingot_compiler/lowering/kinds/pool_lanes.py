@@ -10,6 +10,7 @@ not averaged so, for workspace would round their sums.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import (
@@ -57,11 +58,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 _ALIGNED = 16  # lanes of every target divide it
 _ROWS = 8  # of a unit with rows in workspace: none is read right after it was written
 _WRITTEN_OUT_MAX = 8  # taps along an axis
-
-
-def is_written_out(node: Node) -> bool:
-    """Whether windows are so small that rows joined first take few steps along each axis."""
-    return all(size <= _WRITTEN_OUT_MAX for size in node.ints("kernel"))
+_GAIN_MIN = 1.6  # so many times fewer taps are worth a row of workspace
 
 
 def lower_pool_lanes(group: Group) -> LoweredGroup | None:
@@ -71,7 +68,8 @@ def lower_pool_lanes(group: Group) -> LoweredGroup | None:
     strides, channels = pool.x.view.strides, pool.x.type.shape[1]
     if rounds or strides[-1] != 1 or (strides[1] == 1 and channels != 1):
         return None
-    return pool.direct() if pool.inside == (0, pool.shape[-1]) else pool.joined()
+    is_direct = pool.inside == (0, pool.shape[-1]) and not pool.gains_by_joining
+    return pool.direct() if is_direct else pool.joined()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +96,13 @@ class _LanePool:
     def dtype(self) -> DType:
         """The element type of all buffers of the anchor."""
         return self.x.type.dtype
+
+    @property
+    def gains_by_joining(self) -> bool:
+        """Whether two steps read so much less than one that a row of workspace costs less."""
+        *down, along = self.anchor.ints("kernel")
+        above = math.prod(down)
+        return above * along >= _GAIN_MIN * (above + along)
 
     @property
     def row_count(self) -> Dim:

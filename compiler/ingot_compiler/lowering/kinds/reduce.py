@@ -19,9 +19,8 @@ from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one
 from ingot_compiler.lowering.groups.space import Run, Space
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
-from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import (
-    LANE,
     ReduceFunction,
     Reduction,
     in_lanes,
@@ -36,6 +35,8 @@ from ingot_compiler.lowering.kinds.split_reduce import (
 from ingot_compiler.lowering.loops.loop_values import Local, Value
 from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Statement
 from ingot_compiler.lowering.loops.substitute_indices import substitute_indices
+
+_UNROLLED_MAX = 4  # elements of a result that lie together
 
 
 def nested_reduce(
@@ -101,9 +102,9 @@ def _whole(reduction: Reduction) -> LoopProgram:
     """Units are the kept positions outside the vector axis."""
     group, shape = reduction.group, reduction.source.shape
     inner_runs = _runs(reduction)
-    runs = [Run(reduction.outer, symbol(INDEX)), *inner_runs]
+    runs = [Run(reduction.outer, reduction.unit), *inner_runs]
     if reduction.lane_axis is not None:
-        runs.append(Run((reduction.lane_axis,), symbol(LANE)))
+        runs.append(Run((reduction.lane_axis,), reduction.lane))
     buffers = GroupBuffers(group)
     elements = Elements(group, buffers)
     value = elements.value(reduction.anchor.operands[0], Space(shape, tuple(runs)))
@@ -117,8 +118,11 @@ def _whole(reduction: Reduction) -> LoopProgram:
     if loops:
         inner, dtype = (elements.take(), value), reduction.result.dtype
         lanes = reduction.lane_axis is None
+        unroll = reduction.is_apart and reduction.element_count in range(1, _UNROLLED_MAX + 1)
         statements.append(
-            nested_reduce("total", reduction.function, loops, dtype, inner, lanes=lanes)
+            nested_reduce(
+                "total", reduction.function, loops, dtype, inner, lanes=lanes, unroll=unroll
+            )
         )
         value = Local("total", dtype)
     body = (*statements, *store_total(reduction, group, elements, value))

@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal as OneOf
 
-from ingot_compiler.ir.dims import Dim, dim_product, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    symbol,
+)
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import Elements
 from ingot_compiler.lowering.groups.fused import Group, Operand
-from ingot_compiler.lowering.groups.space import Run, Space
+from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
 from ingot_compiler.lowering.groups.views import storage_order
 from ingot_compiler.lowering.kinds.program import INDEX
 from ingot_compiler.lowering.loops.loop_values import Apply, FromIndex, Value
@@ -25,6 +33,10 @@ from ingot_runtime.lazy_dataclass import dataclass
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]
 LANE = "j"
+_APART_MAX = 4  # elements from lane to lane
+_APART_LANES_MIN = 16  # a vector of any target
+_BLOCK = 1024  # lanes of a unit whose elements lie apart
+LANES_MIN = 8  # results beside each other that are in lanes where no operand has all elements
 _FUNCTIONS: dict[str, ReduceFunction] = {
     "max": "max",
     "mean": "sum",
@@ -58,6 +70,8 @@ class Reduction:
             axis for axis in range(source.rank) if axis not in axes and source.shape[axis] != 1
         )
         lane_axis = _lane_axis(group, source, kept)
+        if lane_axis is None and anchor.text("function") in ("max", "min"):
+            lane_axis = _axis_apart(group, source, kept)
         outer = tuple(axis for axis in kept if axis != lane_axis)
         return Reduction(group, anchor, source, types[anchor.results[0]], reduced, outer, lane_axis)
 
@@ -72,9 +86,41 @@ class Reduction:
         return dim_product(tuple(self.source.shape[axis] for axis in sorted(self.reduced)))
 
     @property
+    def is_apart(self) -> bool:
+        """Whether the elements of neighbours in lanes lie a few apart, which are reduced."""
+        axis = self.lane_axis
+        views = [operand.view for operand in _whole_operands(self.group, self.source)]
+        return axis is not None and bool(views) and all(view.strides[axis] != 1 for view in views)
+
+    @property
     def unit_count(self) -> Dim:
-        """Results, those in lanes counted as one."""
-        return dim_product(tuple(self.source.shape[axis] for axis in self.outer))
+        """Results, those in lanes of a unit counted as one."""
+        rest = dim_product(tuple(self.source.shape[axis] for axis in self.outer))
+        return dim_mul(rest, self._blocks)
+
+    @property
+    def lane(self) -> Dim:
+        """Which result along ``lane_axis`` is that of a lane."""
+        return self._first + symbol(LANE)
+
+    @property
+    def unit(self) -> Dim:
+        """Which result along the outer axes is that of a unit."""
+        return dim_floordiv(symbol(INDEX), self._blocks)
+
+    @property
+    def lane_extent(self) -> Dim:
+        """Results in lanes of a unit."""
+        count = self.lane_count
+        return dim_min(_BLOCK, count - self._first) if self.is_apart else count
+
+    @property
+    def _blocks(self) -> Dim:
+        return ceil_div(self.lane_count, _BLOCK) if self.is_apart else 1
+
+    @property
+    def _first(self) -> Dim:
+        return dim_mul(dim_mod(symbol(INDEX), self._blocks), _BLOCK)
 
     @property
     def lane_count(self) -> Dim:
@@ -86,17 +132,17 @@ class Reduction:
         kept = [axis for axis in range(self.source.rank) if axis not in self.reduced]
         same_rank = self.result.rank == self.source.rank
         place = {axis: axis if same_rank else position for position, axis in enumerate(kept)}
-        runs = [Run(tuple(place[axis] for axis in self.outer), symbol(INDEX))]
+        runs = [Run(tuple(place[axis] for axis in self.outer), self.unit)]
         if self.lane_axis is not None:
-            runs.append(Run((place[self.lane_axis],), symbol(LANE)))
+            runs.append(Run((place[self.lane_axis],), self.lane))
         return Space(self.result.shape, tuple(runs))
 
 
 def in_lanes(reduction: Reduction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The statements for all results in lanes."""
-    return (
-        body if reduction.lane_axis is None else (For(LANE, reduction.lane_count, "vector", body),)
-    )
+    if reduction.lane_axis is None:
+        return body
+    return (For(LANE, reduction.lane_extent, "vector", body),)
 
 
 def store_total(
@@ -126,12 +172,32 @@ def _operand_order(group: Group, source: TensorType) -> tuple[int, ...]:
 
 def _lane_axis(group: Group, source: TensorType, kept: tuple[int, ...]) -> int | None:
     """The kept axis with stride 1 in an operand of the full shape, or in slices of one that indices
-    pick, if it is not tiny."""
+    pick, if it is not tiny; where there is neither, the last one, if its elements lie together in all
+    operands that have them."""
     whole = [operand.view.strides for operand in _whole_operands(group, source)]
-    for strides in (*whole, *_picked_strides(group, source)):
+    whole += _picked_strides(group, source)
+    for strides in whole:
         for axis in kept:
             if strides[axis] == 1 and typical(source.shape[axis]) > 1:
                 return axis
+    if whole or not kept or typical(source.shape[kept[-1]]) < LANES_MIN:
+        return None
+    views = [each.view for each in group.operands if each.type.rank == source.rank]
+    return kept[-1] if {view.strides[kept[-1]] for view in views} == {0, 1} else None
+
+
+def _axis_apart(group: Group, source: TensorType, kept: tuple[int, ...]) -> int | None:
+    """The kept axis whose elements lie so near each other, in all operands of the full shape, that
+    whole vectors are loaded: the few between are reduced, and would leave most lanes empty. Not of
+    sums, which would have another order than those of an open number of elements."""
+    views = [operand.view for operand in _whole_operands(group, source)]
+    for axis in kept:
+        steps = {view.strides[axis] for view in views}
+        is_near = bool(steps) and all(
+            isinstance(step, int) and 1 < step <= _APART_MAX for step in steps
+        )
+        if is_near and typical(source.shape[axis]) >= _APART_LANES_MIN:
+            return axis
     return None
 
 

@@ -21,7 +21,7 @@ from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES, RowScope
 from ingot_compiler.lowering.loops.program import For, LoopProgram
 
-_LANES_MIN = 8  # rows that lie together: with fewer, most lanes would be idle
+_LANES_MIN = 5  # rows that lie together: with fewer, most lanes would be idle
 
 
 def row_axes(node: Node, rank: int) -> tuple[int, ...]:

@@ -28,11 +28,6 @@ _GAIN_MIN = 1.6  # so many times fewer comparisons are worth a launch more
 _SHORT_MAX = 7  # elements of a window that stays one
 
 
-def is_split(node: Node) -> bool:
-    """Whether windows are so large that parts are pools of their own."""
-    return len(list(_stages(node))) > 1
-
-
 @dataclass(frozen=True, slots=True)
 class _Stage:
     """Windows along one axis."""

@@ -44,9 +44,10 @@ class BlockParts:
 
 
 def lies_along_depth(statement: Contraction) -> bool:
-    """Whether columns of B are no neighbours, but the elements of one are."""
-    index = statement.b_index
-    are_apart = statement.b_panels is None and coefficient(index, statement.column) != 1
+    """Whether columns of B are no neighbours, but the elements of one are, and no block is
+    turned."""
+    index, is_plain = statement.b_index, statement.b_panels is None and not statement.turned
+    are_apart = is_plain and coefficient(index, statement.column) != 1
     return are_apart and coefficient(index, statement.depth) == 1
 
 

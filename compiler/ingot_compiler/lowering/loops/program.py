@@ -3,8 +3,7 @@
 In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code
 (``backends``).
 
-Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel
-index and the loop variables in scope (all ``Symbol``s by name).
+Indices are element offsets, over scalars, the parallel index and the loop variables in scope.
 """
 
 from __future__ import annotations
@@ -168,8 +167,8 @@ class Contraction:
     tap and depth symbols) is linear in taps and depth, and may use floordiv and mod of the row.
     ``b_index`` (over column, tap and depth symbols) has factor 1 for the column, within a panel
     where B lies in ``b_panels``, which hold whole vectors and may be read to their ends. Else A and
-    B are f32 side by side along the depth, which is whole vectors of summands. ``epilogue`` runs
-    for every element, ``Local(accumulator)``, row and column in scope; the column is in lanes.
+    B are f32 side by side along the depth: summands are in lanes, or B is ``turned``. ``epilogue``
+    runs for every element, ``Local(accumulator)``, row and column in scope; columns are in lanes.
 
     ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one (f16, bf16, in B 8
@@ -191,7 +190,7 @@ class Contraction:
   team=$team||
   strassen=$strassen|
   a=$a[$a_index]
-  b=$b[$b_index] panels=$b_panels|
+  b=$b[$b_index] panels=$b_panels| turned||
   split=$split|
   $accumulator: $dtype -> {
 $epilogue}"""
@@ -219,6 +218,7 @@ $epilogue}"""
     rounds_to_odd: bool = False
     split: SplitFactors | None = None
     strassen: StrassenTile | None = None
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

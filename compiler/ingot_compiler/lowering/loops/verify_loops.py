@@ -217,6 +217,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from _panels(scope, block, block.b_panels)
     if isinstance(block, Contraction) and lies_along_depth(block):
         yield from _along_depth(scope, block)
+    if isinstance(block, Contraction) and block.turned:
+        yield from _turned(scope, block)
     if isinstance(block, Contraction) and block.in_matrix_tiles:
         yield from _matrix_tiles(scope, block)
     if isinstance(block, Contraction) and block.split:
@@ -331,6 +333,17 @@ def _along_depth(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
     if (s.rows, s.row_start, s.row_block) != (s.tile.rows, 0, s.tile.rows):
         got = f"rows={format_dim(s.rows)} row_start={format_dim(s.row_start)}"
         yield scope.problem("contraction", f"{s.tile.rows} from 0 on", got, "rows of such sums")
+
+
+def _turned(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
+    """Blocks are turned of f32 that lie together along the depth."""
+    beside, dtypes = (
+        coefficient(s.b_index, s.depth),
+        {each.dtype for each in scope.buffers[s.b :][:1]},
+    )
+    if (s.b_panels, beside) != (None, 1) or {s.dtype, *dtypes} != {"f32"}:
+        got = f"{s.dtype}, B {format_dim(s.b_index)}"
+        yield scope.problem("contraction", "f32 side by side", got, "a turned B")
 
 
 def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
 
-_QUAD = 4  # elements of 128 bits, where they have 32
+QUAD = 4  # elements of 128 bits, where they have 32
 _BLOCK_BYTES = 16
 
 
@@ -24,9 +24,9 @@ def transposed(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
     if lanes == 1:
         return list(vectors)
     # quads[q][j]: within block b of 128 bits, the elements 4b+j of the vectors 4q .. 4q+3.
-    quads = [_within_blocks(w, vectors[first : first + _QUAD]) for first in range(0, lanes, _QUAD)]
-    rows = [_between_blocks(w, [quad[number] for quad in quads]) for number in range(_QUAD)]
-    return [rows[number % _QUAD][number // _QUAD] for number in range(lanes)]
+    quads = [within_blocks(w, vectors[first : first + QUAD]) for first in range(0, lanes, QUAD)]
+    rows = [_between_blocks(w, [quad[number] for quad in quads]) for number in range(QUAD)]
+    return [rows[number % QUAD][number // QUAD] for number in range(lanes)]
 
 
 def transposed_bytes(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
@@ -68,7 +68,7 @@ def _mixed(w: Writer, left: LlvmValue, right: LlvmValue, block: int, first: int)
     return w.shuffle(left, places, right)
 
 
-def _within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
+def within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
     """Transpose the 4 x 4 elements of every block of four vectors."""
     a, b, c, d = vectors
     low, high = (0, 4, 1, 5), (2, 6, 3, 7)  # of two blocks
@@ -85,10 +85,19 @@ def _within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
 def _blockwise(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
     """Shuffle two blocks of four elements by one order, in every pair of blocks of the operands."""
     lanes = left.lanes
-    places = [(place if place < _QUAD else place - _QUAD + lanes) for place in order]
+    places = [(place if place < QUAD else place - QUAD + lanes) for place in order]
     return w.shuffle(
-        left, [first + place for first in range(0, lanes, _QUAD) for place in places], right
+        left, [first + place for first in range(0, lanes, QUAD) for place in places], right
     )
+
+
+def joined(w: Writer, vectors: Sequence[LlvmValue]) -> LlvmValue:
+    """One vector after the other, as one; their number is a power of two."""
+    found = list(vectors)
+    while len(found) > 1:
+        pairs = zip(found[::2], found[1::2], strict=True)
+        found = [w.shuffle(left, range(2 * left.lanes), right) for left, right in pairs]
+    return found[0]
 
 
 def _between_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
@@ -110,6 +119,4 @@ def _between_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
 
 def _blocks(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
     """Choose blocks of left (then right) by number."""
-    return w.shuffle(
-        left, [_QUAD * block + lane for block in order for lane in range(_QUAD)], right
-    )
+    return w.shuffle(left, [QUAD * block + lane for block in order for lane in range(QUAD)], right)

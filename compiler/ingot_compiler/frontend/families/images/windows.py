@@ -1,20 +1,23 @@
 """Sliding windows of convolutions and pools: attributes, ``auto_pad`` and ``ceil_mode`` resolved
 into pads.
 
-In: a context and sizes of spatial axes. Out: attributes of core window ops. Not done here: the ops
-(``ops/conv`` and others). ONNX Conv-22, MaxPool-22, AveragePool-22.
+In: a context and sizes of spatial axes. Out: attributes of core window ops; pools. Not done here:
+other ops (``ops/conv`` and others). ONNX Conv-22, MaxPool-22, AveragePool-22.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ingot_compiler.frontend.build.compose import reduce
 from ingot_compiler.frontend.build.context import OpContext
-from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_dims, attribute_ints
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.sizes.ranges import maximum, minimum
 
+_REDUCTIONS: Mapping[OpName, str] = {"average_pool": "mean", "max_pool": "max"}
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
@@ -107,6 +110,21 @@ def pool_attributes(context: OpContext, x: int) -> tuple[dict[str, Attribute], t
         counted = tuple(minimum(*pair) for pair in zip(counted, after, strict=True))
     window: dict[str, Attribute] = {"kernel": kernel, "strides": strides, "dilations": dilations}
     return window | {"pads_before": before, "pads_after": after}, counted
+
+
+def pool(context: OpContext, op: OpName, x: int, attributes: Attributes, **more: Attribute) -> int:
+    """A pool of maxima or averages; of one window that is the whole image, the reduction."""
+    unpadded = not any(
+        pad != 0
+        for name in ("pads_before", "pads_after")
+        for pad in attribute_dims(attributes, name)
+    )
+    is_near = set(attribute_ints(attributes, "dilations")) == {1}
+    sizes = context.shape_of(x)[2:]
+    if unpadded and is_near and attribute_ints(attributes, "kernel") == sizes:
+        axes = tuple(range(2, 2 + len(sizes)))
+        return reduce(context, x, _REDUCTIONS[op], axes, keepdims=True)
+    return context.add(op, x, **attributes, **more)
 
 
 def _ceil_pads(size: Dim, span: Dim, stride: int, before: Dim, after: Dim) -> Dim:

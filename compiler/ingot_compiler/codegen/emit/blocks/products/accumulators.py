@@ -61,7 +61,9 @@ class AccumulatorTile:
     does not know it. ``steps_ahead``: how far B is prefetched into L2; 0 leaves it to the rule for
     panels. ``b_added`` or ``b_subtracted``, where they are not empty, lie as B does: each vector of
     B is the sum or difference of both. ``b_addends``, ``other_addends``: i32 that are added to the
-    integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is."""
+    integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is.
+    ``b_columns``: where the columns of the vectors of B begin, whose elements lie together; none:
+    rows of B do."""
 
     writer: Writer
     a: Pointers
@@ -77,6 +79,7 @@ class AccumulatorTile:
     b_subtracted: Pointers = ()
     b_addends: Operands = ()
     other_addends: Operands = ()
+    b_columns: Pointers = ()
 
     @property
     def vectors(self) -> int:

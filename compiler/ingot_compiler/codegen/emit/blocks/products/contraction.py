@@ -26,6 +26,7 @@ from ingot_compiler.codegen.emit.blocks.products.contraction_unit import (
     Panel,
     Unit,
     addends_of_b,
+    columns_of_b,
     contraction_unit,
     vectors_of_b,
 )
@@ -127,7 +128,8 @@ def _emit_panel(
     flips = not unit.statement.in_matrix_tiles and flips_signs(unit.context.target, unit.factors)
     starts = _starts(unit, b) if flips else ()
     addends = addends_of_b(unit, column, vectors)
-    emit_rows(unit, Panel(column, mask, b, starts, last_lanes, addends))
+    columns = columns_of_b(unit, column, vectors, are_whole=mask is None)
+    emit_rows(unit, Panel(column, mask, b, starts, last_lanes, addends, columns))
 
 
 def _starts(unit: Unit, b: Pointers) -> Operands:

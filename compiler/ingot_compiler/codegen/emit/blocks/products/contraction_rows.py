@@ -157,7 +157,7 @@ def _emit_tile(
         w, pointers, panel.b, unit.lanes, unit.factors, _mask_of_b(unit, panel, last),
         last_lanes=last, a_again=_pointers_again(unit, pointers, panel.vectors, last),
         steps_ahead=_steps_ahead(unit),
-        b_addends=_narrowed(w, panel.addends, last),
+        b_addends=_narrowed(w, panel.addends, last), b_columns=panel.columns,
     )  # fmt: skip
     sums = widened(w, emit_sum(tile, unit.sum, panel.starts * count), unit.lanes)
     rows = Rows(statement.row, row, count, valid)

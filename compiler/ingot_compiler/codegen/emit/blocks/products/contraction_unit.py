@@ -15,10 +15,12 @@ from ingot_compiler.codegen.emit.blocks.products.accumulators import (
 )
 from ingot_compiler.codegen.emit.blocks.products.sum_loops import emit_axes, loops_in_blocks
 from ingot_compiler.codegen.emit.context import EmitContext
+from ingot_compiler.codegen.emit.convert import MEMORY
+from ingot_compiler.codegen.emit.index import emit_index
 from ingot_compiler.codegen.emit.memory import emit_address
 from ingot_compiler.codegen.emit.operands import Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
-from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, substitute, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import FLOATS
@@ -77,6 +79,7 @@ class Panel:
     starts: Operands
     last_lanes: int
     addends: Operands
+    columns: Pointers = ()
 
     @property
     def vectors(self) -> int:
@@ -157,6 +160,26 @@ def addends_of_b(unit: Unit, column: LlvmValue, count: int) -> Operands:
     first = w.offset(unit.context.buffers[panels.addends], column, "i32")
     starts = range(0, count * unit.lanes, unit.lanes)
     return tuple(w.load(w.offset(first, i64(at), "i32"), "i32", unit.lanes) for at in starts)
+
+
+def columns_of_b(unit: Unit, column: LlvmValue, count: int, *, are_whole: bool) -> Pointers:
+    """Where each column of so many vectors of a turned B begins, from ``column`` on; behind the last
+    one, where not all exist, that one."""
+    statement, context = unit.statement, unit.context
+    if not statement.turned:
+        return ()
+    w, pitch = context.writer, coefficient(unit.b_index, statement.column)
+    numbers = range(count * unit.lanes)
+    if are_whole and pitch is not None:
+        first, element = unit.address_of_b(column), MEMORY[unit.factors.b]
+        if isinstance(pitch, int):
+            return tuple((first, number * pitch) for number in numbers)
+        step = emit_index(context, pitch)
+        steps = (w.mul(step, i64(number)) for number in numbers)
+        return tuple((w.offset(first, at, element), 0) for at in steps)
+    last = emit_index(context, dim_add(statement.columns, -1))
+    places = (w.add(column, i64(number)) for number in numbers)
+    return tuple((unit.address_of_b(w.intrinsic("smin", at, last)), 0) for at in places)
 
 
 def vectors_of_b(unit: Unit, column: LlvmValue, count: int) -> Pointers:

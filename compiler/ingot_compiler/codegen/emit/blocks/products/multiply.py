@@ -24,6 +24,7 @@ from ingot_compiler.codegen.emit.blocks.products.multiply_step import (
     load_element_vectors,
 )
 from ingot_compiler.codegen.emit.blocks.products.offsets import Offsets, moved, operand
+from ingot_compiler.codegen.emit.blocks.products.turned_factor import emit_turned
 from ingot_compiler.codegen.emit.convert import REGISTER
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, Round, i64, zeros
 from ingot_compiler.codegen.llvm_value import LlvmValue
@@ -70,6 +71,8 @@ def _emit_loops(tile: AccumulatorTile, loops: SumLoops, start: Offsets, sums: Op
 
 def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands) -> Operands:
     """Emit the innermost loop, unrolled, and what its extent may leave."""
+    if tile.b_columns:
+        return emit_turned(tile, axis, start, sums)
     w, unroll = tile.writer, _unroll(tile, axis)
     block = _steps(tile, axis, start, unroll)
     if not isinstance(axis.extent, int):

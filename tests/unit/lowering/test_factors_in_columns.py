@@ -1,0 +1,74 @@
+"""Products whose second factor lies in columns, or is one: what they compute, and by which loops."""
+
+from __future__ import annotations
+
+import pytest
+from tests.harness.codegen_harness import RUNNABLE
+from tests.harness.lowering_harness import Builder, check_graph, compile_graph, normal
+
+from ingot_compiler.ir.dims import Dim, symbol
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.groups.fused import launches_of
+
+RELATIVE = 2e-5
+
+
+def factors(builder: Builder, output: int) -> set[str]:
+    """How the second factors of the products of a graph lie."""
+    launches = launches_of(compile_graph(builder.finish([output])).fused)
+    return {each.group.method.factor for each in launches if each.group.kind == "matmul"}
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize(("columns", "depth"), [(5, 3), (40, 64), (33, 250)])
+@pytest.mark.parametrize("rows", [1, 3, 16, 17])
+def test_few_rows_by_columns(batch: tuple[int, ...], rows: int, columns: int, depth: int) -> None:
+    """A transposed operand of a call stays as it is for few rows, with what is computed behind."""
+    shapes = (*batch, rows, depth), (*batch, columns, depth)
+    builder = Builder([TensorType("f32", shape) for shape in shapes])
+    axes = (*range(len(batch)), len(batch) + 1, len(batch))
+    turned = builder.op("transpose", 1, permutation=axes)
+    result = builder.op("relu", builder.op("matmul", 0, turned))
+    assert factors(builder, result) == ({"turned"} if rows <= 16 else {""})
+    check_graph(
+        builder, [result], [normal(0, *shapes[0]), normal(1, *shapes[1])], RELATIVE, RUNNABLE
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 5, 20])
+def test_an_open_number_of_rows_by_columns(rows: int) -> None:
+    """Few rows by blocks that are turned, many by a copy: a call's sizes decide."""
+    sizes: tuple[Dim, Dim, Dim] = (symbol("s0"), symbol("s1"), symbol("s2"))
+    builder = Builder([TensorType("f32", (sizes[0], sizes[2])), TensorType("f32", sizes[1:])])
+    result = builder.op("matmul", 0, builder.op("transpose", 1, permutation=(1, 0)))
+    assert factors(builder, result) == {"turned"}
+    check_graph(builder, [result], [normal(0, rows, 70), normal(1, 37, 70)], RELATIVE, RUNNABLE)
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("shape", [(40, 5), (33, 250), (3, 20, 17), (20, 1, 64), (2, 3, 9, 30)])
+def test_rows_by_one_column(shape: tuple[int, ...], *, is_constant: bool) -> None:
+    """Of a call and of the compiler, rows that lie evenly apart and rows that are cut out."""
+    depth = shape[-1]
+    column = normal(1, depth, 1)
+    operands = [TensorType("f32", shape)]
+    builder = Builder(operands if is_constant else [*operands, TensorType("f32", (depth, 1))])
+    other = builder.constant(column) if is_constant else 1
+    cut = builder.op(
+        "slice", 0, starts=(1, *(0 for _ in shape[1:])), sizes=(shape[0] - 1, *shape[1:]),
+        steps=(1,) * len(shape),
+    )  # fmt: skip
+    result = builder.op("neg", builder.op("matmul", cut, other))
+    assert factors(builder, result) == {"one_column"}
+    x = [normal(0, *shape)]
+    check_graph(builder, [result], x if is_constant else [*x, column], RELATIVE, RUNNABLE)
+
+
+def test_columns_of_a_batch() -> None:
+    """Each product has a column of its own."""
+    builder = Builder([TensorType("f32", (4, 30, 21)), TensorType("f32", (4, 21, 1))])
+    result = builder.op("matmul", 0, 1)
+    assert factors(builder, result) == {"one_column"}
+    check_graph(builder, [result], [normal(0, 4, 30, 21), normal(1, 4, 21, 1)], RELATIVE, RUNNABLE)
