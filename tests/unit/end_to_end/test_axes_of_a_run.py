@@ -1,5 +1,5 @@
-"""Reductions over one axis, slices along axes, and pads, that only the call tells, of known sizes and of
-open ones."""
+"""Reductions over one axis, slices along axes, and pads, that only the call tells, of known sizes
+and of open ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""TopK of as many elements as the call says, around the numbers from which on rows are sorted and no
-longer selected from."""
+"""TopK of as many elements as the call says, around the numbers from which on rows are sorted and
+no longer selected from."""
 
 from __future__ import annotations
 

@@ -432,8 +432,8 @@ def turned_program(
 def test_turned_factor_gives_the_bits_of_one_in_rows(
     level: str, depth: int, *, is_open: bool
 ) -> None:
-    """Columns of any number, whole vectors and not, a depth that is no multiple of the lanes and one
-    of several blocks: the sums have one order."""
+    """Columns of any number, whole vectors and not, a depth that is no multiple of the lanes and
+    one of several blocks: the sums have one order."""
     target = parse_target(level)
     for rows, columns in ((1, 37), (3, 21), (9, 5)):
         sizes: tuple[Dim, Dim, Dim] = (rows, columns, depth)

@@ -1,4 +1,5 @@
-"""Products whose second factor lies in columns, or is one: what they compute, and by which loops."""
+"""Products whose second factor lies in columns, or is one: what they compute, and by which
+loops."""
 
 from __future__ import annotations
 

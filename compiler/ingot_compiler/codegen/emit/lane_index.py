@@ -44,8 +44,8 @@ def lane_stride(context: EmitContext, dim: Dim) -> Dim | None:
 
 
 def is_stretch(stride: Dim) -> bool:
-    """Whether a stride is that of an axis that only a run finds to be stretched: 0 where its size is
-    1, else 1; or a product of such. Of an axis without elements no lane is read."""
+    """Whether a stride is that of an axis that only a run finds to be stretched: 0 where its size
+    is 1, else 1; or a product of such. Of an axis without elements no lane is read."""
     if isinstance(stride, int) or len(stride.terms) != 1:
         return False
     ((atoms, factor),) = stride.terms

@@ -1,5 +1,6 @@
 """Loads and stores: contiguous lanes, lanes a few elements apart, one element for all or some
-lanes, or for all where only a run knows that, lanes from anywhere; masked in tails and by guards, by gather and scatter.
+lanes, or for all where only a run knows that, lanes from anywhere; masked in tails and by guards,
+by gather and scatter.
 
 In: buffer number, index, context. Out: values in register form; instructions. Not done here: what
 is computed.
@@ -83,8 +84,8 @@ def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) 
 
 
 def _store_first(context: EmitContext, value: LlvmValue, pointer: LlvmValue, count: int) -> None:
-    """Store the first lanes in parts of powers of two. Under a mask, a load of what lies right behind
-    would wait for the store, as if that were of all lanes."""
+    """Store the first lanes in parts of powers of two. Under a mask, a load of what lies right
+    behind would wait for the store, as if that were of all lanes."""
     w, first = context.writer, 0
     while first < count:
         size = 1 << ((count - first).bit_length() - 1)
@@ -136,8 +137,8 @@ def _load_contiguous(context: EmitContext, pointer: LlvmValue, element: str) -> 
 def _load_stretched(
     context: EmitContext, pointer: LlvmValue, element: str, stride: Dim
 ) -> LlvmValue:
-    """Contiguous lanes, or one element for all; in both cases ``pointer`` is where lane 0 reads. What
-    is not needed is read from spare zeros, for behind one element there may be nothing."""
+    """Contiguous lanes, or one element for all; in both cases ``pointer`` is where lane 0 reads.
+    What is not needed is read from spare zeros, for behind one element there may be nothing."""
     assert context.vector is not None
     w, lanes = context.writer, context.vector.lanes
     is_whole = w.compare("ne", emit_index(context, stride), i64(0))

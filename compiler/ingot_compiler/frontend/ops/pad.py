@@ -82,8 +82,8 @@ def _cropped(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
 
 
 def _cropped_at_run_time(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
-    """The sizes of what is left have names of their own: the result's are sums of these and of what is
-    added, and their products short."""
+    """The sizes of what is left have names of their own: the result's are sums of these and of what
+    is added, and their products short."""
     shape = context.shape_of(x)
     starts, ends = removed[: len(shape)], removed[len(shape) :]
     gone = [dim_add(*pair) for pair in zip(starts, ends, strict=True)]

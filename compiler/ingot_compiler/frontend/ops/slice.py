@@ -1,8 +1,8 @@
 """ONNX Slice: a strided part; bounds are attributes before opset 10, then operands.
 
 In: a tensor, starts, ends, perhaps axes and steps, each known or computed at run time. Out: core
-``slice``; ``gather`` for steps of an axis that are computed at run time. Not done here: the arithmetic of bounds
-(``slices``, ``run_time_shapes``).
+``slice``; ``gather`` for steps of an axis that are computed at run time. Not done here: the
+arithmetic of bounds (``slices``, ``run_time_shapes``).
 """
 
 from __future__ import annotations

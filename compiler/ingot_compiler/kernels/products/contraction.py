@@ -74,8 +74,8 @@ class PitchedRows:
 
 @dataclass(frozen=True, slots=True)
 class TurnedColumns:
-    """B lies in columns of contiguous elements; ``base``, over ``g``, is the first one, ``pitch`` the
-    distance of two. Blocks of it are turned in registers."""
+    """B lies in columns of contiguous elements; ``base``, over ``g``, is the first one, ``pitch``
+    the distance of two. Blocks of it are turned in registers."""
 
     base: Dim
     pitch: Dim
@@ -92,8 +92,8 @@ class Product:
 
     ``a_index`` is over ``g`` (the product), ``row``, the taps and ``k``. ``axes`` are those of the
     anchor's result that products, rows and columns enumerate; the rows and columns of product ``g``
-    start at ``row_shift`` and ``column_shift``, and ``place`` is what enumerates the products' axes.
-    Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
+    start at ``row_shift`` and ``column_shift``, and ``place`` is what enumerates the products'
+    axes. Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
 
     ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
     are those of one tile. ``has_one_b``: all products do. ``factors``: which operands of the anchor A
@@ -167,19 +167,8 @@ def contraction_program(
     together = product.b.together if isinstance(product.b, Panels) else 1
     factors = a.type.dtype, b.type.dtype
     matrix = matrix_tile(product.rows, product.depth, factors, together, target)
-<<<<<<< HEAD
     assert matrix or parts is None, "parts are multiplied in tiles alone"
     tile = matrix or _register_tile(product, factors, together, target)
-=======
-    tile = matrix or choose_tile(
-        product.rows, product.columns, target, dtype, together, pitch_bytes,
-        product.run, product.total_depth,
-    )  # fmt: skip
-    if isinstance(product.b, TurnedColumns):
-        tile = _tile_of_turned(product.rows, product.columns, target)
-    elif product.rows == 1:
-        tile = _tile_of_one_row(product, b.type.dtype, target) or tile
->>>>>>> shapes-2
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None and target.team_units == 1:
@@ -227,6 +216,8 @@ def _register_tile(
 ) -> RegisterTile:
     """Rows and vectors of sums that registers hold; of one row as its weights want it."""
     a, b = factors
+    if isinstance(product.b, TurnedColumns):
+        return _tile_of_turned(product.rows, product.columns, target)
     one_row = _tile_of_one_row(product, b, target) if product.rows == 1 else None
     pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a))
     return one_row or choose_tile(

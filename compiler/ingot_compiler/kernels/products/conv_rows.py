@@ -4,8 +4,8 @@ In: a group anchored by ``conv`` whose steps along the last axis are 1; zeros ar
 it has pads; weights [O, kernel.., C]. Out: its loop program, and which convolutions run so. Not
 done here: images whose channels lie together (``conv``).
 
-Each row of the image, or all rows where one tap is above each, is a product: weights by pixels. In lanes of channels a result of few of them
-leaves most lanes empty, and the image is turned before.
+Each row of the image, or all rows where one tap is above each, is a product: weights by pixels. In
+lanes of channels a result of few of them leaves most lanes empty, and the image is turned before.
 """
 
 from collections.abc import Sequence
@@ -80,8 +80,8 @@ def lower_conv_rows(group: Group, target: KernelTarget) -> LoopProgram:
 
 
 def _first_column_axis(node: Node, kernel: Sequence[Dim], image: Shape, view: View) -> int:
-    """The first of the axes whose pixels are columns of one product: the last one, and those outside
-    of it whose lines go on where a line ends, as far as there is one tap."""
+    """The first of the axes whose pixels are columns of one product: the last one, and those
+    outside of it whose lines go on where a line ends, as far as there is one tap."""
     strides = node.ints("strides")
     padded = zip(node.dims("pads_before"), node.dims("pads_after"), strict=True)
     is_plain = [

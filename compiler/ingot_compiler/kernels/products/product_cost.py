@@ -117,8 +117,8 @@ def strassen_cycles(shape: StrassenShape, sizes: ProductSizes, processor: Proces
 
 
 def _step_cycles(height: int, vectors: int, processor: ProcessorClass) -> float:
-    """Cycles of a step of the depth of one product: the busiest of ports of multiply-adds and of loads,
-    and what the second cache takes."""
+    """Cycles of a step of the depth of one product: the busiest of ports of multiply-adds and of
+    loads, and what the second cache takes."""
     sums = vectors * _SUMS_OF_B
     busy = height * vectors + (0 if processor.adds_apart else sums)
     ports = max(busy / processor.multiply_adds, (height + vectors + sums) / processor.loads)

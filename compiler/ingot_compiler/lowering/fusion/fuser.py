@@ -153,8 +153,8 @@ class Fuser:
         return stored
 
     def keep_repeats(self, value: int) -> None:
-        """Let a constant that repeats a smaller one lie as that one does, seen through a view: for who
-        reads single elements, which are fewer, and whose place may be the same in all lanes."""
+        """Let a constant that repeats a smaller one lie as that one does, seen through a view: for
+        who reads single elements, which are fewer, and whose place may be the same in all lanes."""
         maker = self.values.maker(value)
         is_stored = self.storage.find(value) is not None or not self.values.is_constant(value)
         if is_stored or maker is None or maker.op != "broadcast_to":

@@ -127,8 +127,8 @@ def _match_groups(shape: Shape, wanted: Shape) -> list[tuple[list[int], list[int
 def _match_ends(
     old: tuple[Shape, list[int]], new: tuple[Shape, list[int]]
 ) -> list[tuple[list[int], list[int]]]:
-    """Cut axes off the ends that have one size; of what is left nothing can be shown, but that it has
-    one count: it is one run."""
+    """Cut axes off the ends that have one size; of what is left nothing can be shown, but that it
+    has one count: it is one run."""
     (shape, own), (wanted, others) = old, new
     ends: list[tuple[list[int], list[int]]] = []
     while own and others and shape[own[-1]] == wanted[others[-1]]:

@@ -1,5 +1,5 @@
-"""Elementwise groups with axes that only a run finds to be stretched: what they are where their last
-axes are one.
+"""Elementwise groups with axes that only a run finds to be stretched: what they are where their
+last axes are one.
 
 In: a group without anchor. Out: the group with its last axes as one, and for which sizes that means
 the same. Not done here: loops, how many axes (``pointwise``).

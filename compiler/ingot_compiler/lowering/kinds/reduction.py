@@ -172,8 +172,8 @@ def _operand_order(group: Group, source: TensorType) -> tuple[int, ...]:
 
 def _lane_axis(group: Group, source: TensorType, kept: tuple[int, ...]) -> int | None:
     """The kept axis with stride 1 in an operand of the full shape, or in slices of one that indices
-    pick, if it is not tiny; where there is neither, the last one, if its elements lie together in all
-    operands that have them."""
+    pick, if it is not tiny; where there is neither, the last one, if its elements lie together in
+    all operands that have them."""
     whole = [operand.view.strides for operand in _whole_operands(group, source)]
     whole += _picked_strides(group, source)
     for strides in whole:

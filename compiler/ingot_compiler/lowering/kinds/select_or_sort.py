@@ -1,7 +1,8 @@
 """``select_or_sort``: the first keys of rows where only a run knows how long these are, or how many
 keys are wanted: few of long rows are selected, others sorted.
 
-In: a group of one ``argsort``. Out: what runs, a choice of one kernel, and workspace for both. Not done here: the kernels (``select_candidates``, ``radix_sort``).
+In: a group of one ``argsort``. Out: what runs, a choice of one kernel, and workspace for both. Not
+done here: the kernels (``select_candidates``, ``radix_sort``).
 """
 
 from __future__ import annotations

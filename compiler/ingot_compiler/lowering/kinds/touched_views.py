@@ -1,7 +1,8 @@
 """The layout of every tensor of a kernel along the axes of its result.
 
-In: a group. Out: views of the result's shape; whether two axes are one run in all of them, and a node
-reads where it writes. Not done here: which axes become loops (``pointwise``, ``transposed_plane``).
+In: a group. Out: views of the result's shape; whether two axes are one run in all of them, and a
+node reads where it writes. Not done here: which axes become loops (``pointwise``,
+``transposed_plane``).
 """
 
 from __future__ import annotations

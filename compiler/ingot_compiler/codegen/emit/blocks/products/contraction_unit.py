@@ -163,8 +163,8 @@ def addends_of_b(unit: Unit, column: LlvmValue, count: int) -> Operands:
 
 
 def columns_of_b(unit: Unit, column: LlvmValue, count: int, *, are_whole: bool) -> Pointers:
-    """Where each column of so many vectors of a turned B begins, from ``column`` on; behind the last
-    one, where not all exist, that one."""
+    """Where each column of so many vectors of a turned B begins, from ``column`` on; behind the
+    last one, where not all exist, that one."""
     statement, context = unit.statement, unit.context
     if not statement.turned:
         return ()

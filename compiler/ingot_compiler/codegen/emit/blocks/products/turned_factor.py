@@ -100,8 +100,8 @@ class _Blocks:
         return transposed(w, [load_lanes(w, place, element, lanes, mask) for place in places])
 
     def _whole_rows(self, here: Offsets, columns: Sequence[int]) -> list[LlvmValue]:
-        """The same of whole columns: four elements at a time are loaded where they are wanted, since
-        a load into a part of a register costs less than bringing parts of two into one."""
+        """The same of whole columns: four elements at a time are loaded where they are wanted,
+        since a load into a part of a register costs less than bringing parts of two into one."""
         w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
         rows: list[LlvmValue] = []
         for first in range(0, lanes, QUAD):
