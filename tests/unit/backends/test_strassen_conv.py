@@ -29,6 +29,7 @@ from ingot_build_rules.making.options.tuning_file import tuning_text
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.types import DType
+from ingot_compiler.kernels.products import conv_rows
 from ingot_compiler.kernels.products import strassen as choose_strassen
 from ingot_compiler.lowering.groups.fused import launches_of
 from ingot_compiler.targets.target import Target, parse_target
@@ -86,6 +87,8 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
         ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("direct_cycles", lambda *_: math.inf), ("_SHARE", 2),
     ):  # fmt: skip
         monkeypatch.setattr(choose_strassen, name, value)
+    for name in ("_ROWS_CHANNELS_MAX", "_ROWS_PRODUCTS_MAX"):
+        monkeypatch.setattr(conv_rows, name, 0)
 
 
 @pytest.mark.broad
@@ -114,12 +117,12 @@ def test_results_are_those_of_the_interpreter(image: Ints, weights: Ints, more: 
 @pytest.mark.usefixtures("any_size")
 def test_a_residual_is_added_in_the_kernel() -> None:
     """Of an image of two, whose pixels are no multiple of a tile."""
-    builder = Builder([f32(2, 64, 5, 5), f32(2, 128, 5, 5)])
-    result = conv(builder, builder.constant(normal(1, 128, 64, 1, 1)), rank=2)
+    builder = Builder([f32(2, 128, 5, 5), f32(2, 128, 5, 5)])
+    result = conv(builder, builder.constant(normal(1, 128, 128, 1, 1)), rank=2)
     result = builder.op("relu", builder.op("add", result, 1))
     assert STRASSEN in kinds(builder, result)
     check_graph(
-        builder, [result], [normal(2, 2, 64, 5, 5), normal(3, 2, 128, 5, 5)], RELATIVE, WIDE
+        builder, [result], [normal(2, 2, 128, 5, 5), normal(3, 2, 128, 5, 5)], RELATIVE, WIDE
     )
 
 

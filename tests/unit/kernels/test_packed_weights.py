@@ -20,9 +20,9 @@ from ingot_compiler.placement.place import place
 TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64")
 CONVOLUTION = make_model(
     [node("Conv", "x w", "y", group=2)],
-    [tensor("x", ["n", 6, 9, 9])],
+    [tensor("x", ["n", 16, 9, 9])],
     [tensor("y", None)],
-    {"w": normal(0, 40, 3, 3, 3)},
+    {"w": normal(0, 80, 8, 3, 3)},
 )
 PRODUCTS = make_model(
     [node("MatMul", "x w", "y"), node("MatMul", "one w", "z")],
