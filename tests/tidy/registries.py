@@ -70,7 +70,7 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/frontend/ops/microsoft", "compiler/ingot_compiler/frontend/ops/microsoft/__init__.py"),
     Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "strided_lines")),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "merged_axes", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "strided_lines")),
     Registry("compiler/ingot_compiler/kernels/kinds", "compiler/ingot_compiler/kernels/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/kernels/products",

@@ -257,7 +257,7 @@ def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> Re
 
 
 def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile:
-    """As many rows as have a register each share a turned block; few have two vectors, since a
+    """Rows that have a register each share a turned block; few have two vectors, since a
     multiply-add of one waits for that before."""
     most = max(target.vector_register_count - _OTHER_REGISTERS, 1) // 2
     height = max(1, min(most, rows)) if isinstance(rows, int) else most
