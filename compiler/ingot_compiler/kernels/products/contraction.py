@@ -172,10 +172,7 @@ def contraction_program(
         product.rows, product.columns, target, dtype, together, pitch_bytes,
         product.run, product.total_depth,
     )  # fmt: skip
-    if isinstance(product.b, TurnedColumns):
-        tile = _tile_of_turned(product.rows, product.columns, target)
-    elif product.rows == 1:
-        tile = _tile_of_one_row(product, b.type.dtype, target) or tile
+    tile = _tile_of_few_rows(product, b.type.dtype, target) or tile
     width = tile.vectors * lanes_of(dtype, target)
     block = tile.rows
     if product.spans is None and target.team_units == 1:
@@ -214,6 +211,13 @@ def contraction_program(
     return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
 
 
+def _tile_of_few_rows(product: Product, dtype: DType, target: KernelTarget) -> RegisterTile | None:
+    """The tile of a product that has one of its own; None: what the cost model says."""
+    if isinstance(product.b, TurnedColumns):
+        return _tile_of_turned(product.rows, product.columns, target)
+    return _tile_of_one_row(product, dtype, target) if product.rows == 1 else None
+
+
 def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> RegisterTile | None:
     """One vector on a machine that runs thousands of units, which are enough then; of large weights
     as many panels as there are registers for, since a core reads streams beside each other sooner
@@ -231,7 +235,7 @@ def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> Re
 
 
 def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile:
-    """As many rows as have a register each share a turned block; few have two vectors, since a
+    """Rows that share a turned block, while each has a register; few have two vectors, since a
     multiply-add of one waits for that before."""
     most = max(target.vector_register_count - _OTHER_REGISTERS, 1) // 2
     height = max(1, min(most, rows)) if isinstance(rows, int) else most

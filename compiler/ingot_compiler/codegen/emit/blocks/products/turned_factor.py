@@ -57,7 +57,7 @@ class _Blocks:
     start: Offsets
 
     def whole(self, index: LlvmValue, sums: Operands) -> Operands:
-        """As many steps as there are lanes, from ``index`` on."""
+        """Steps for all lanes, from ``index`` on."""
         return self.some(index, self.tile.lanes, sums)
 
     def some(self, index: LlvmValue, count: int, sums: Operands) -> Operands:
@@ -69,7 +69,7 @@ class _Blocks:
         return sums
 
     def rest(self, index: LlvmValue, count: LlvmValue, sums: Operands) -> Operands:
-        """So many steps as only a run knows."""
+        """A number of steps that only a run knows."""
         w, lanes = self.tile.writer, self.tile.lanes
         here = moved(w, self.start, index, self.axis)
         self._turn(here, tail_mask(w, ZERO, count, lanes))
@@ -100,8 +100,8 @@ class _Blocks:
         return transposed(w, [load_lanes(w, place, element, lanes, mask) for place in places])
 
     def _whole_rows(self, here: Offsets, columns: Sequence[int]) -> list[LlvmValue]:
-        """The same of whole columns: four elements at a time are loaded where they are wanted, since
-        a load into a part of a register costs less than bringing parts of two into one."""
+        """The rows of a block of whole columns: four elements at a time are loaded where they are
+        wanted, since a load into a part of a register costs less than bringing parts of two into one."""
         w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
         rows: list[LlvmValue] = []
         for first in range(0, lanes, QUAD):
