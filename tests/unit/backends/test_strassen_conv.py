@@ -3,7 +3,6 @@ error against float64, numbers that are not finite, when they are chosen."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,7 +20,14 @@ from tests.harness.lowering_harness import (
     normal,
     run_compiled,
 )
-from tests.unit.kernels.test_strassen import NUMPY_HALVES, WIDE, on_wide, preferred, rms_error
+from tests.unit.kernels.test_strassen import (
+    NUMPY_HALVES,
+    WIDE,
+    never,
+    on_wide,
+    preferred,
+    rms_error,
+)
 
 import ingot
 from ingot_artifacts.inspect.describe import describe_bundle
@@ -84,7 +90,7 @@ def run_conv(
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small convolutions run by the algorithm, too, which are quickly interpreted."""
     for name, value in (
-        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("direct_cycles", lambda *_: math.inf), ("_SHARE", 2),
+        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("direct_cycles", never), ("_SHARE", 2),
     ):  # fmt: skip
         monkeypatch.setattr(choose_strassen, name, value)
     for name in ("_ROWS_CHANNELS_MAX", "_ROWS_PRODUCTS_MAX"):

@@ -418,7 +418,7 @@ def test_no_block_is_long() -> None:
 def turned_program(
     target: Target, rows: Dim, columns: Dim, depth: Dim, tile: RegisterTile
 ) -> LoopProgram:
-    """As ``product_program``, of a B whose columns lie together."""
+    """The program of a product by a B whose columns lie together."""
     plain = product_program(target, rows, columns, depth, tile, packed=False)
     (statement,) = plain.body
     assert isinstance(statement, Contraction)

@@ -58,8 +58,7 @@ GEOMETRIES: dict[str, tuple[tuple[int, ...], int, tuple[int, ...], Pads, Attribu
     "a volume": ((1, 8, 4, 5, 19), 1, (3, 1, 3), ((1, 0, 1), (1, 0, 1)), {}),
     "groups of a pixel": ((2, 24, 7, 9), 12, (1, 1), ((), ()), {"groups": 4}),
     "groups of a volume": ((1, 8, 3, 5, 7), 8, (1, 1, 1), ((), ()), {"groups": 2}),
-    "groups of an image": ((2, 12, 9, 20), 6, (3, 3), ((1, 1), (1, 1)), {"groups": 3}),
-    "groups of joined lines": ((1, 8, 9, 20), 4, (3, 1), ((1, 0), (1, 0)), {"groups": 2}),
+    "joined lines": ((1, 18, 9, 20), 2, (3, 1), ((1, 0), (1, 0)), {}),
     "steps over joined lines": (
         (1, 8, 9, 20),
         4,

@@ -67,10 +67,15 @@ def tile_rows(rows: Dim, target: Target) -> int:
     return shape.rows
 
 
+def never(*_: object) -> float:
+    """Return the cost of what nobody chooses."""
+    return math.inf
+
+
 @pytest.fixture
 def preferred(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products that the algorithm is precise enough for run by it, whatever it costs."""
-    monkeypatch.setattr(choose_strassen, "direct_cycles", lambda *_: math.inf)
+    monkeypatch.setattr(choose_strassen, "direct_cycles", never)
 
 
 def on_wide(test: Callable[..., None]) -> Callable[..., None]:
@@ -85,7 +90,7 @@ def on_wide(test: Callable[..., None]) -> Callable[..., None]:
 def any_size(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Small products run by the algorithm, too, which are quickly interpreted."""
     for name, value in (
-        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("direct_cycles", lambda *_: math.inf), ("_SHARE", 2),
+        ("_BLOCK_MIN", 16), ("_DEPTH_MIN", 32), ("_ROWS_MIN", 1), ("direct_cycles", never), ("_SHARE", 2),
     ):  # fmt: skip
         monkeypatch.setattr(choose_strassen, name, value)
     return monkeypatch

@@ -190,7 +190,7 @@ def test_the_kind_of_a_convolution() -> None:
     assert kind_of(DEPTHWISE, strides=(1, 3)) == "depthwise"
     assert kind_of(replace(DEPTHWISE, has_constant_weights=False)) == "conv"
     assert kind_of(replace(DEPTHWISE, x=TensorType("i32", IMAGE.shape))) == "conv"
-    assert kind_of(replace(DEPTHWISE, weights=TensorType("f32", (16, 1, 3, 3)))) == "conv_rows"
+    assert kind_of(replace(DEPTHWISE, weights=TensorType("f32", (16, 1, 3, 3)))) == "conv"
     full = replace(DEPTHWISE, weights=TensorType("f32", (8, 8, 3, 3)))
     assert kind_of(full, AVX512, groups=1) == "conv"
     assert kind_of(full, AVX, groups=1) == "conv_rows"

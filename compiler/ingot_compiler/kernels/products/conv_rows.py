@@ -109,12 +109,16 @@ def _offer(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method 
 
 def _gains_rows(facts: ProductFacts, target: KernelTarget, *, is_by_tiles: bool) -> bool:
     """Whether pixels in lanes are faster: row-major the image need not be turned, nor the result.
-    Channels of a group and kernel decide, and no open size, so that sums have one order."""
+    Channels of a group and kernel decide, and no open size, so that sums have one order. Short lines
+    of one group take as long by channels, where these fill the lanes; so do several taps in groups,
+    whose image is copied either way."""
     (to, channels, *kernel), groups = facts.weights.shape, facts.node.integer("groups")
     products, to = dim_product((channels, *kernel)), dim_floordiv(to, groups)
     assert facts.x_view
     first = _first_column_axis(facts.node, kernel, facts.x.shape, facts.x_view)
-    width = dim_product(facts.result.shape[first:])
+    width = dim_product(facts.result.shape[first if groups > 1 else -1 :])
+    if groups > 1 and dim_product(tuple(kernel)) != 1:
+        return False
     if isinstance(width, int) and width < target.f32_lanes // 2:
         return False
     if not isinstance(to, int) or not isinstance(channels, int) or not isinstance(products, int):
