@@ -118,9 +118,10 @@ def _read_leaves(
         cpuid(number, subleaf, ctypes.addressof(out))
         return tuple(out) if known else (0, 0, 0, 0)
 
-    has_7, has_extended = leaf(0)[0] >= 7, leaf(0x80000000)[0] >= 0x80000001
+    base = leaf(0)
+    has_7, has_extended = base[0] >= 7, leaf(0x80000000)[0] >= 0x80000001
     return {
-        (0, 0): leaf(0),
+        (0, 0): base,
         (1, 0): leaf(1),
         (7, 0): leaf(7, 0, has_7),
         (7, 1): leaf(7, 1, has_7 and leaf(7)[0] >= 1),
