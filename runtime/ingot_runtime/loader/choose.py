@@ -7,7 +7,6 @@ done here: reading any code.
 from ..errors import IncompatibleError, InputError
 from ..format.features import LEVELS
 from ..format.plan import LibraryPlan, VariantPlan
-from .cpu import without_amx
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +33,8 @@ def choose_variant(
     for index in _candidates(variants, wished, name):
         variant = variants[index]
         missing = missing_features(variant, features, architecture)
-        needed = frozenset(variant.features)
-        if not missing and needed != without_amx(needed) and not request_amx():
-            features = without_amx(features)
+        if not missing and _uses_amx(variant.features) and not request_amx():
+            features = frozenset(feature for feature in features if not _uses_amx((feature,)))
             missing = missing_features(variant, features, architecture)
         if not missing:
             return index
@@ -50,6 +48,10 @@ def _candidates(variants: "Sequence[VariantPlan]", wished: "str | None", name: s
     if wished is not None and not ranked:
         raise _unknown_variant(variants, wished, name)
     return [index for _, index in sorted(ranked)]
+
+
+def _uses_amx(features: "tuple[str, ...]") -> bool:
+    return any(feature.startswith("amx-") for feature in features)
 
 
 def missing_features(

@@ -69,13 +69,8 @@ def machine_features() -> frozenset[str]:
 def permitted_features() -> frozenset[str]:
     """Return ``machine_features`` without AMX where the system refuses it to this process."""
     features = machine_features()
-    others = without_amx(features)
+    others = frozenset(name for name in features if not name.startswith("amx-"))
     return features if features == others or system.request_amx() else others
-
-
-def without_amx(features: frozenset[str]) -> frozenset[str]:
-    """Return the features but for those that the system must permit."""
-    return frozenset(name for name in features if not name.startswith("amx-"))
 
 
 def processor_model() -> str:
