@@ -86,7 +86,7 @@ MODELS: dict[str, tuple[bytes | ModelProto, int, list[str]]] = {
     "undefined input": (
         over_x(node("Neg", ["xx"])),
         1,
-        ["nobody makes", "'n'", "did you mean 'x'?"],
+        ["no node computes", "'n'", "did you mean 'x'?"],
     ),
     "lost output": (
         over_x(helper.make_node("Neg", ["x"], ["z"], "n")),

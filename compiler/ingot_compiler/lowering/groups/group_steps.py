@@ -101,10 +101,11 @@ def launch_count(groups: Sequence[GroupSteps]) -> int:
 
 def choose(condition: Dim, then: LoweredGroup, otherwise: LoweredGroup) -> LoweredGroup:
     """``then`` where ``condition`` is not 0, else ``otherwise``; each has programs of its own, and
-    the workspace of ``then`` serves both."""
+    one workspace serves both."""
     moved = moved_programs(otherwise.steps.steps, len(then.programs))
-    assert otherwise.steps.workspace in ((), then.steps.workspace), "one workspace serves both"
-    steps = GroupSteps((Choice(condition, then.steps.steps, moved),), then.steps.workspace)
+    needed = {each.steps.workspace for each in (then, otherwise)} - {()}
+    assert len(needed) <= 1, "one workspace serves both"
+    steps = GroupSteps((Choice(condition, then.steps.steps, moved),), *needed)
     return LoweredGroup(steps, (*then.programs, *otherwise.programs))
 
 

@@ -10,7 +10,9 @@ results are two launches (``split_reduce``).
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_min, dim_mul, dim_product, symbol
+from dataclasses import replace
+
+from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.sizes.symbol_terms import bare_symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -82,7 +84,6 @@ def _while_inner_runs(axes: list[tuple[str, Dim]]) -> list[tuple[str, Dim]]:
 def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     """One launch, or two where that is worth while; where the sizes of the call decide it, ``main``
     chooses."""
-    del target
     reduction = Reduction.of(group)
     split = is_worth_while(reduction) if may_split(reduction) else 0
     if split == 1:
@@ -93,9 +94,11 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     if lane is None:
         return lowered
     # Of one result in lanes, all lanes but one would wait: the elements go there instead.
-    single = Reduction.of(substitute_indices(group, {lane: 1}))
+    single = lower_reduce(substitute_indices(group, {lane: 1}), target)
+    if lowered.steps.workspace:  # of one lane it is as large
+        single = replace(single, steps=replace(single.steps, workspace=lowered.steps.workspace))
     apart = reduction.lane_count - 1
-    return choose(dim_add(dim_mul(apart, apart), split), lowered, one_launch(_whole(single)))
+    return choose(dim_mul(apart, apart), lowered, single)
 
 
 def _whole(reduction: Reduction) -> LoopProgram:
