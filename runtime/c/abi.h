@@ -100,7 +100,7 @@
 #define VARIANT_COUNT_MAX 64
 #define VERIFY_STRIDE_BYTES 36864
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 5
+#define VERSION_MINOR 6
 #define MAGIC "\212\111\116\107\117\124\015\012"
 #define TRAILER_MAGIC "\212\111\116\107\117\124\130\012"
 
@@ -270,9 +270,9 @@ struct section { uint32_t kind; uint32_t id; uint64_t offset; uint64_t size; uin
 _Static_assert(sizeof(struct section) == SECTION_SIZE_BYTES, "size");
 struct device_plan { const char *name; uint32_t kind; uint32_t id; const char *scope; int64_t library; };
 struct library_plan { uint32_t kind; const char *target; struct texts features; uint32_t kernel_count; };
-struct variant_plan { const char *target; uint32_t rank; struct texts features; uint32_t kernel_count; struct words workspace_bytes; struct range *ranges; uint32_t range_count; };
+struct variant_plan { const char *target; uint32_t rank; struct texts features; uint32_t kernel_count; struct words workspace_bytes; struct range *ranges; uint32_t range_count; struct texts processors; };
 #define PLAN_MEMBERS const char *model; struct device_plan *devices; uint32_t device_count; struct library_plan *libraries; uint32_t library_count; struct texts symbols; struct ingot_tensor_info *inputs; uint32_t input_count; struct ingot_tensor_info *outputs; uint32_t output_count; struct variant_plan *variants; uint32_t variant_count;
-#define RECORDS {0, 5}, {5, 4}, {9, 3}, {12, 6}, {18, 7},
+#define RECORDS {0, 5}, {5, 4}, {9, 3}, {12, 7}, {19, 7},
 #define ROWS \
   {"name", "", 0, 0, offsetof(struct device_plan, name), 8, 0, ROW_TEXT, 2, 0, 0}, \
   {"kind", "", 2147483647, 0, offsetof(struct device_plan, kind), 4, 0, ROW_DEVICE_KIND, 1, 0, 0}, \
@@ -289,9 +289,10 @@ struct variant_plan { const char *target; uint32_t rank; struct texts features; 
   {"target", "", 0, 0, offsetof(struct variant_plan, target), 8, 0, ROW_TEXT, 5, 0, 0}, \
   {"rank", "", 2147483648, 0, offsetof(struct variant_plan, rank), sizeof(uint32_t), 0, ROW_WORD, 2, 0, 0}, \
   {"features", "feature", 256, 0, offsetof(struct variant_plan, features), 8, offsetof(struct variant_plan, target), ROW_SORTED_TEXTS, 3, 0, 0}, \
-  {"kernels", "kernel count", 1048576, 0, offsetof(struct variant_plan, kernel_count), sizeof(uint32_t), 0, ROW_WORD, 1, 0, 0}, \
-  {"workspace_bytes", "workspace bytes", 70368744177664, 0, offsetof(struct variant_plan, workspace_bytes), 8, 0, ROW_WORDS_PER_DEVICE, 0, 0, 0}, \
-  {"", "weight range", 65536, 0, offsetof(struct variant_plan, ranges), sizeof(struct range), 0, ROW_RANGES, 4, 0, 0}, \
+  {"kernels", "kernel count", 1048576, 0, offsetof(struct variant_plan, kernel_count), sizeof(uint32_t), 0, ROW_WORD, 6, 0, 0}, \
+  {"workspace_bytes", "workspace bytes", 70368744177664, 0, offsetof(struct variant_plan, workspace_bytes), 8, 0, ROW_WORDS_PER_DEVICE, 1, 0, 0}, \
+  {"", "weight range", 65536, 0, offsetof(struct variant_plan, ranges), sizeof(struct range), 0, ROW_RANGES, 0, 0, 0}, \
+  {"processors", "processor", 256, 0, offsetof(struct variant_plan, processors), 8, offsetof(struct variant_plan, target), ROW_SORTED_TEXTS, 4, 0, 6}, \
   {"model", "model name", 0, 0, offsetof(struct plan, model), 8, 0, ROW_TEXT, 1, 0, 0}, \
   {"devices", "device", 16, 1, offsetof(struct plan, devices), sizeof(struct device_plan), RECORD_DEVICE_PLAN, ROW_RECORDS, 4, 1, 0}, \
   {"libraries", "library", 16, 0, offsetof(struct plan, libraries), sizeof(struct library_plan), RECORD_LIBRARY_PLAN, ROW_RECORDS, 2, 0, 0}, \

@@ -1,6 +1,8 @@
 // What this machine's processor can run, and which variant of a bundle that is.
 //
 // In: the variants of a plan, the user's wish. Out: the number of one. Not done here: reading any code.
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +16,8 @@ struct cpu_bit {
   const char *name;
   u32 leaf, subleaf, word, bit;  // of x86: leaf, subleaf, register, bit; else: 0, 0, AT_HWCAP or AT_HWCAP2, bit
 };
+
+enum { MODEL_BYTES = 32 };
 
 struct level {
   const char *name, *features;  // the features with a space around each
@@ -68,6 +72,16 @@ static void read_bits(bool *has) {
   for (u32 index = 0; index < COUNT_OF(cpu_bits); index++) has[index] = has_bit(cpu_bits + index, leaves);
 }
 
+// Maker, family and model as ingot_runtime.loader.cpu has them, "" where the processor does not say them.
+static void read_model(char *model) {
+  u32 word, family, maker[3], unused[3];
+  __cpuid(0, word, maker[0], maker[2], maker[1]);
+  __cpuid(1, word, unused[0], unused[1], unused[2]);
+  family = word >> 8 & 15;
+  family += family == 15 ? word >> 20 & 255 : 0;
+  put(model, MODEL_BYTES, TEXT("%.*s %01x %02x", (int)sizeof maker, (const char *)maker, family, (word >> 4 & 15) | (word >> 12 & 240)));
+}
+
 // CPUID alone does not allow a tile instruction: the kernel does, when it is asked.
 static bool request_amx(void) {
   enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_TILEDATA = 18 };
@@ -86,6 +100,14 @@ static const struct cpu_bit cpu_bits[] = {RISCV64_BITS};
 static void read_bits(bool *has) {
   for (u32 index = 0; index < COUNT_OF(cpu_bits); index++) has[index] = getauxval(cpu_bits[index].word) >> cpu_bits[index].bit & 1;
 }
+static void read_model(char *model) {
+  char text[MODEL_BYTES] = "";
+  int fd = open("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", O_RDONLY | O_CLOEXEC);
+  u64 word = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? strtoull(text, NULL, 16) : 0;
+  if (fd >= 0) close(fd);
+  if (word) put(model, MODEL_BYTES, TEXT("0x%01x 0x%01x", (u32)(word >> 24 & 255), (u32)(word >> 4 & 4095)));
+}
+
 static bool request_amx(void) { return false; }
 #endif
 
@@ -150,24 +172,39 @@ static bool refuse_wish(const struct plan *plan, const char *name, const char *w
   return refuse(error, INGOT_INPUT_ERROR, TEXT("no variant %s", quoted(wished)), name, why, "leave variant out to take the best");
 }
 
-// The variant behind number `before` in the order of rank, highest first, then of numbers; -1 behind the last.
-static i64 next_variant(const struct plan *plan, i64 before, const char *wished) {
-  i64 best = -1;
+// Rises with the rank; of equal ranks, that for this processor is highest, then those for all.
+static i64 order_of(const struct variant_plan *variant, const char *model) {
+  const struct texts *all = &variant->processors;
+  bool is_own = false;
+  for (u32 index = 0; index < all->count; index++) is_own = is_own || !strncmp(model, all->items[index], strlen(all->items[index]));
+  return (i64)variant->rank * 4 + (is_own ? 2 : all->count == 0);
+}
+
+// The variant behind number `before` in that order, highest first, then of numbers; -1 behind the last.
+static i64 next_variant(const struct plan *plan, i64 before, const char *wished, const char *model) {
+  i64 best = -1, highest = 0, last = before < 0 ? INT64_MAX : order_of(plan->variants + before, model);
   for (i64 index = 0; index < plan->variant_count; index++) {
-    i64 rank = plan->variants[index].rank, last = before < 0 ? INT64_MAX : plan->variants[before].rank;
+    i64 order = order_of(plan->variants + index, model);
     if (wished && strcmp(wished, plan->variants[index].target)) continue;
-    if (before >= 0 && (rank > last || (rank == last && index <= before))) continue;
-    if (best < 0 || rank > plan->variants[best].rank) best = index;
+    if (before >= 0 && (order > last || (order == last && index <= before))) continue;
+    if (best < 0 || order > highest) best = index, highest = order;
   }
   return best;
 }
 
+static bool has_processors(const struct plan *plan) {
+  bool found = false;
+  for (u32 index = 0; index < plan->variant_count; index++) found = found || plan->variants[index].processors.count;
+  return found;
+}
+
 static bool choose_variant(const struct plan *plan, const char *name, const char *wished, u32 *chosen, error *error) {
   struct machine machine;
-  char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "";
+  char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "", model[MODEL_BYTES] = "";
   read_bits(machine.has);
-  if (next_variant(plan, -1, wished) < 0) return refuse_wish(plan, name, wished, error);
-  for (i64 index = -1; (index = next_variant(plan, index, wished)) >= 0;) {
+  if (has_processors(plan)) read_model(model);
+  if (next_variant(plan, -1, wished, model) < 0) return refuse_wish(plan, name, wished, error);
+  for (i64 index = -1; (index = next_variant(plan, index, wished, model)) >= 0;) {
     const struct variant_plan *variant = plan->variants + index;
     u32 count = missing_features(variant->target, &variant->features, &machine, missing);
     if (!count && uses_amx(&variant->features) && !request_amx()) {

@@ -255,12 +255,13 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
 
 
 def machine() -> "dict[str, Any]":
-    """Return what this machine can run: architecture, best level, features by name."""
+    """Return what this machine can run: architecture, best level, features by name; its model."""
     from .loader import choose, cpu
 
     features, architecture = cpu.machine_features(), cpu.machine_architecture()
     level = choose.level_of(features, architecture)
-    return {"architecture": architecture, "level": level, "features": sorted(features)}
+    found = {"architecture": architecture, "level": level, "features": sorted(features)}
+    return {**found, "processor": cpu.processor_model()}
 
 
 def _identify(options: argparse.Namespace) -> int:
@@ -272,6 +273,7 @@ def _identify(options: argparse.Namespace) -> int:
         f"architecture: {found['architecture']}",
         f"best level: {found['level'] or 'none'}",
         f"features: {', '.join(found['features'])}",
+        f"processor: {found['processor'] or 'unknown'}",
     )
     return 0
 

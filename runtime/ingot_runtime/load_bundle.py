@@ -62,8 +62,9 @@ def load_bundle(
         usable = _usable_features(features)
         arch = cpu.machine_architecture()
         index = choose.choose_variant(
-            plan.variants, usable, arch, variant, source.name, system.request_amx
-        )
+            plan.variants, usable, arch, variant, source.name, system.request_amx,
+            cpu.processor_model,
+        )  # fmt: skip
         # Together, sessions have at most a thread per processor, where that is possible.
         each = max(1, usable_threads(threads * sessions) // sessions)
         loaded = _loaded(source, plan, index, executor, each, verify)

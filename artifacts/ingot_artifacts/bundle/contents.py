@@ -83,6 +83,7 @@ class VariantImage:
     ``image`` is linked code, ``program`` its encoded instruction list, ``weight_ranges`` (offset,
     bytes) pairs that it reads of the host's weights, sorted and disjoint, ``workspace_bytes`` per
     device (0 where it depends on shapes), ``kernels`` the symbols in the image's order.
+    ``processors``: the beginnings of the models for which it is made, none: all.
     """
 
     target: str
@@ -93,6 +94,7 @@ class VariantImage:
     weight_ranges: tuple[tuple[int, int], ...]
     workspace_bytes: tuple[int, ...]
     kernels: tuple[str, ...]
+    processors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_name(self.target)

@@ -63,4 +63,5 @@ def _variant_plan(variant: VariantImage) -> VariantPlan:
         kernel_count=len(variant.kernels),
         workspace_bytes=variant.workspace_bytes,
         ranges=tuple((offset, size) for offset, size in variant.weight_ranges if size),
+        processors=variant.processors,
     )

@@ -10,9 +10,6 @@ of vectors are those of the widest ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
-
 from ingot_runtime.lazy_dataclass import dataclass
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -22,8 +19,8 @@ _KIB, _MIB = 1 << 10, 1 << 20
 class ProcessorClass:
     """Processors on which the same methods are fastest.
 
-    ``tunings``: what follows the colon of a target to mean it, ``native``'s first. ``models``: what
-    processors say of themselves (``ingot_runtime.loader.cpu.processor_model``). ``multiply_adds``,
+    ``tunings``: what follows the colon of a target to mean it, ``native``'s first. ``models``: how
+    begins what processors say of themselves (``ingot_runtime.loader.cpu.processor_model``). ``multiply_adds``,
     ``loads``, ``stores``: of vectors that begin in a cycle. ``adds_apart``: additions have ports
     beside those of multiply-adds. ``level2_rate``, ``far_rate``: bytes that a core reads in a cycle
     from its second cache, and from behind it.
@@ -45,66 +42,63 @@ class ProcessorClass:
     source: str
 
 
-def _models(maker: str, family: int, *models: Iterable[int]) -> tuple[str, ...]:
-    """What x86 processors say of themselves."""
-    return tuple(f"{maker} {family} {model}" for model in chain(*models))
+def _models(maker: str, family: int, *models: str) -> tuple[str, ...]:
+    """How begins what x86 processors say of themselves; ``models``: the beginnings of two digits."""
+    return tuple(f"{maker} {family:x} {model}" for model in models)
 
 
 PROCESSORS = (
     ProcessorClass(
         "zen4", "x86-64-v4", ("znver4",),
-        _models("AuthenticAMD", 0x19, range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0)),
+        _models("AuthenticAMD", 0x19, "1", "6", "7", "a"),
         1, True, 1, 0.5, 32 * _KIB, 8, _MIB, 45, 24,
         "measured: multiply-adds, additions; published: the rest",
     ),
     ProcessorClass(
         "zen5", "x86-64-v4", ("znver5",),
-        _models("AuthenticAMD", 0x1A, range(0x20), range(0x40, 0x50)),
+        _models("AuthenticAMD", 0x1A, "0", "1", "4"),
         2, True, 2, 1, 48 * _KIB, 12, _MIB, 62, 28,
         "measured",
     ),
     ProcessorClass(
         "skylake-x", "x86-64-v4", ("skylake-avx512", "cascadelake"),
-        _models("GenuineIntel", 6, [0x55]),
+        _models("GenuineIntel", 6, "55"),
         2, False, 2, 1, 32 * _KIB, 8, _MIB, 30, 8,
         "model: multiply-adds, additions, loads, stores (some have one unit of 512 bits); published: the rest",
     ),
     ProcessorClass(
         "ice-lake-server", "x86-64-v4", ("icelake-server",),
-        _models("GenuineIntel", 6, [0x6A, 0x6C]),
+        _models("GenuineIntel", 6, "6a", "6c"),
         2, False, 2, 1, 48 * _KIB, 12, 5 * _MIB // 4, 30, 8,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
         "sapphire-rapids", "x86-64-v4", ("sapphirerapids", "emeraldrapids", "graniterapids"),
-        _models("GenuineIntel", 6, [0x8F, 0xCF, 0xAD, 0xAE]),
+        _models("GenuineIntel", 6, "8f", "ad", "ae", "cf"),
         2, False, 2, 1, 48 * _KIB, 12, 2 * _MIB, 29, 7.5,
         "measured on Emerald Rapids",
     ),
     ProcessorClass(
         "haswell", "x86-64-v3", ("haswell", "broadwell"),
-        _models("GenuineIntel", 6, [0x3C, 0x3D, 0x3F, 0x45, 0x46, 0x47, 0x4F, 0x56]),
+        _models("GenuineIntel", 6, "3c", "3d", "3f", "45", "46", "47", "4f", "56"),
         2, False, 2, 1, 32 * _KIB, 8, 256 * _KIB, 25, 10,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
         "skylake", "x86-64-v3", ("skylake",),
-        _models("GenuineIntel", 6, [0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6]),
+        _models("GenuineIntel", 6, "4e", "5e", "8e", "9e", "a5", "a6"),
         2, False, 2, 1, 32 * _KIB, 8, 256 * _KIB, 30, 12,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
         "alder-lake", "x86-64-v3", ("alderlake",),
-        _models("GenuineIntel", 6, [0x97, 0x9A, 0xB7, 0xBA, 0xBF]),
+        _models("GenuineIntel", 6, "97", "9a", "b7", "ba", "bf"),
         2, False, 3, 2, 48 * _KIB, 12, 5 * _MIB // 4, 35, 12,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
         "zen2", "x86-64-v3", ("znver3", "znver2", "znver1"),
-        (
-            *_models("AuthenticAMD", 0x17, range(0x100)),
-            *_models("AuthenticAMD", 0x19, range(0x10), range(0x20, 0x60)),
-        ),
+        (*_models("AuthenticAMD", 0x17, ""), *_models("AuthenticAMD", 0x19, "0", "2", "3", "4", "5")),
         2, True, 2, 1, 32 * _KIB, 8, 512 * _KIB, 28, 20,
         "model: multiply-adds, additions; published: the rest (Zen 1 has half of each rate)",
     ),
@@ -149,4 +143,6 @@ def processors_of(level: str, tuning: str) -> tuple[ProcessorClass, ...]:
 
 def processor_class(level: str, model: str) -> ProcessorClass | None:
     """Return the class of a processor by its model, where it runs code of the class's level."""
-    return next((each for each in PROCESSORS if each.level == level and model in each.models), None)
+    return next(
+        (each for each in PROCESSORS if each.level == level and model.startswith(each.models)), None
+    )

@@ -246,6 +246,17 @@ def parse_target(text: str) -> Target:
     return _target_of(family, features, cpu, text)
 
 
+def processor_models(text: str, beside: Iterable[str]) -> tuple[str, ...]:
+    """Return the beginnings of the models for whose class a target is tuned, where a bundle has code
+    for ``beside``, among which is another one of its rank: a loader chooses by them. Without such a
+    neighbour, and without a class, there are none."""
+    target = parse_target(text)
+    ranks = [(each.arch, each.rank) for each in map(parse_target, beside)]
+    is_alone = ranks.count((target.arch, target.rank)) < 2
+    classes = () if is_alone else (each for each in target.processors if target.cpu in each.tunings)
+    return tuple(sorted(model for each in classes for model in each.models))
+
+
 def _require_once(name: str, given: set[str], text: str) -> None:
     if name in given:
         why = "expected it once, added or removed"

@@ -20,7 +20,7 @@ _FORMS = {
     "devices": "  {name}: {kind}:{id}",
     "libraries": "  {kind} {target}: {kernels}, needs {features}",
     "alternatives": "  {kind} {target}: {kernels}, needs {features}, for {devices}",
-    "variants": "  {target}: {kernels}, workspace {workspace_bytes}, needs {features}",
+    "variants": "  {target}: {kernels}, workspace {workspace_bytes}, needs {features}{made_for}",
     "sections": "  {kind} {id}: {size_bytes} bytes at {offset}",
 }
 
@@ -44,6 +44,8 @@ def describe_plan(plan: BundlePlan) -> "dict[str, Any]":
     described["alternatives"] = [_alternative(each, plan) for each in plan.alternatives]
     for row in described["libraries"] + described["alternatives"] + described["variants"]:
         row["kernel_count"] = row.pop("kernels")
+    for row in described["variants"]:
+        row.setdefault("processors", [])
     for row in described["devices"]:
         row["library"] = row["library"] if row["library"] >= 0 else None
     return described
@@ -97,4 +99,5 @@ def _printed(row: "dict[str, Any]") -> "dict[str, Any]":
         "shape": f"[{', '.join(map(str, row.get('shape', ())))}]",
         "features": ", ".join(row.get("features", ())) or "nothing",
         "workspace_bytes": ", ".join(workspaces),
+        "made_for": f", for {', '.join(row['processors'])}" if row.get("processors") else "",
     }

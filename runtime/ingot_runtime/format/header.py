@@ -20,7 +20,7 @@ from .sha256 import sha256
 
 MAGIC = b"\x8aINGOT\r\n"
 VERSION_MAJOR = 1
-VERSION_MINOR = 5  # the latest: a bundle has the lowest whose readers know what it requires
+VERSION_MINOR = 6  # the latest: a bundle has the lowest whose readers know what it requires
 
 NO_DIGEST = bytes(32)
 OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section

@@ -74,7 +74,8 @@ class TensorPlan(Record):
 
 class VariantPlan(Record):
     """What one variant needs. ``workspace_bytes`` per device, 0 where it depends on the shapes;
-    ``ranges``: (offset, size)."""
+    ``ranges``: (offset, size). ``processors``: beginnings of what those say of themselves
+    (``loader.cpu.processor_model``) for which it is made; none: for all."""
 
     target: str = row("text")
     rank: int = row("word", 0, 1 << 31)
@@ -82,6 +83,9 @@ class VariantPlan(Record):
     kernel_count: int = row("word", 0, KERNEL_COUNT_MAX, "kernel count", key="kernels")
     workspace_bytes: tuple[int, ...] = row("words per device", 0, SIZE_BYTES_MAX, "workspace bytes")
     ranges: tuple[tuple[int, int], ...] = row("ranges", 0, RANGE_COUNT_MAX, "weight range", key="")
+    processors: tuple[str, ...] = row(
+        "sorted texts", 0, FEATURE_COUNT_MAX, "processor", since=6, default=()
+    )
 
 
 class AlternativePlan:

@@ -1,12 +1,13 @@
 """Which variant runs here: the best whose needs this machine meets, or a refusal.
 
-In: the variants of a plan, the machine's features, the user's wish. Out: a variant's index. Not
+In: the variants of a plan, what the machine has and is, the user's wish. Out: a variant's index. Not
 done here: reading any code.
 """
 
 from ..errors import IncompatibleError, InputError
 from ..format.features import LEVELS
 from ..format.plan import LibraryPlan, VariantPlan
+from .cpu import without_amx
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,21 +21,25 @@ def choose_variant(
     wished: str | None,
     name: str,
     request_amx: "Callable[[], bool]",
+    read_model: "Callable[[], str]",
 ) -> int:
-    """Return the index of the variant of highest rank that can run, or of target `wished`.
+    """Return the index of the variant of highest rank that can run, or of target `wished`; of equal
+    ranks that for this processor, then one for all.
 
     `request_amx` is asked at most once, and only when a variant that would be taken wants AMX:
-    CPUID alone does not allow a tile instruction.
+    CPUID alone does not allow a tile instruction. `read_model` is asked where variants are for
+    some processors.
 
     Raises:
         InputError: no variant is called `wished`. IncompatibleError: none can run.
     """
     refusals: list[str] = []
-    for index in _candidates(variants, wished, name):
+    for index in _candidates(variants, wished, name, read_model):
         variant = variants[index]
         missing = missing_features(variant, features, architecture)
-        if not missing and _uses_amx(variant.features) and not request_amx():
-            features = frozenset(feature for feature in features if not _uses_amx((feature,)))
+        uses_amx = len(without_amx(variant.features)) < len(variant.features)
+        if not missing and uses_amx and not request_amx():
+            features = without_amx(features)
             missing = missing_features(variant, features, architecture)
         if not missing:
             return index
@@ -42,16 +47,23 @@ def choose_variant(
     raise _refusal(refusals, features, architecture, name)
 
 
-def _candidates(variants: "Sequence[VariantPlan]", wished: "str | None", name: str) -> list[int]:
+def _candidates(
+    variants: "Sequence[VariantPlan]",
+    wished: "str | None",
+    name: str,
+    read_model: "Callable[[], str]",
+) -> list[int]:
     """Return the variants of that target, or all, the best first."""
-    ranked = [(-one.rank, at) for at, one in enumerate(variants) if wished in (None, one.target)]
-    if wished is not None and not ranked:
+    model = read_model() if any(variant.processors for variant in variants) else ""
+
+    def order(index: int) -> tuple[int, int]:
+        one = variants[index]
+        return -one.rank, 0 if model.startswith(one.processors) else 1 + bool(one.processors)
+
+    found = [at for at, one in enumerate(variants) if wished in (None, one.target)]
+    if wished is not None and not found:
         raise _unknown_variant(variants, wished, name)
-    return [index for _, index in sorted(ranked)]
-
-
-def _uses_amx(features: "tuple[str, ...]") -> bool:
-    return any(feature.startswith("amx-") for feature in features)
+    return sorted(found, key=order)
 
 
 def missing_features(

@@ -10,6 +10,10 @@ import os
 from . import system
 from .image import map_code
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # void cpuid(u32 leaf, u32 subleaf, u32 out[4]); at 32: void xgetbv(u32 out[2]). Baseline x86-64,
 # System V.
 _PROBE = bytes.fromhex(
@@ -69,20 +73,25 @@ def machine_features() -> frozenset[str]:
 def permitted_features() -> frozenset[str]:
     """Return ``machine_features`` without AMX where the system refuses it to this process."""
     features = machine_features()
-    others = frozenset(name for name in features if not name.startswith("amx-"))
+    others = without_amx(features)
     return features if features == others or system.request_amx() else others
 
 
+def without_amx(features: "Iterable[str]") -> frozenset[str]:
+    """Return the features that need no permission."""
+    return frozenset(name for name in features if not name.startswith("amx-"))
+
+
 def processor_model() -> str:
-    """Return the maker, family and model of the processor, ``GenuineIntel 6 143``, or maker and
-    part, ``0x41 0xd0c``, as it says them; "" where it says nothing."""
+    """Return the maker, family and model of the processor in hexadecimal, ``GenuineIntel 6 8f``,
+    or maker and part, ``0x41 0xd0c``, as it says them; "" where it says nothing."""
     if os.uname().machine == "x86_64":
         area = map_code(_PROBE)
         leaves = _read_leaves(area.address, (ctypes.c_uint32 * 4)())
         word, (_, b, c, d) = leaves[1, 0][0], leaves[0, 0]
         maker = b"".join(part.to_bytes(4, "little") for part in (b, d, c)).decode("latin-1")
         family, model = word >> 8 & 15, word >> 4 & 15 | word >> 12 & 240
-        return f"{maker} {family + (word >> 20 & 255 if family == 15 else 0)} {model}"
+        return f"{maker} {family + (word >> 20 & 255 if family == 15 else 0):x} {model:02x}"
     try:
         with open(_MIDR) as file:
             word = int(file.read(), 16)

@@ -120,11 +120,11 @@ def test_a_class_is_found_by_the_model() -> None:
     the table does not have is of none."""
     v3, v4 = (LEVELS[f"x86-64-v{level}"] for level in (3, 4))
     for features, model, wanted in (
-        (v4, "GenuineIntel 6 143", "x86-64-v4:sapphirerapids"),
-        (v4, "AuthenticAMD 25 17", "x86-64-v4:znver4"),
-        (v3, "AuthenticAMD 25 17", "x86-64-v3"),
-        (v3, "AuthenticAMD 25 33", "x86-64-v3:znver3"),
-        (v4, "GenuineIntel 6 999", "x86-64-v4"),
+        (v4, "GenuineIntel 6 8f", "x86-64-v4:sapphirerapids"),
+        (v4, "AuthenticAMD 19 11", "x86-64-v4:znver4"),
+        (v3, "AuthenticAMD 19 11", "x86-64-v3"),
+        (v3, "AuthenticAMD 19 21", "x86-64-v3:znver3"),
+        (v4, "GenuineIntel 6 fe", "x86-64-v4"),
         (v4, "", "x86-64-v4"),
     ):
         assert str(native_target(features, model=model)) == wanted

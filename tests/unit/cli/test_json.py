@@ -183,7 +183,8 @@ def test_schemas_are_closed(name: str) -> None:
 
 def test_a_new_key_fails() -> None:
     """A key that nobody has described, or one that is missing, is refused."""
-    machine = '{"version": 1, "architecture": "x86-64", "level": null, "features": []%s}'
+    machine = '{"version": 1, "architecture": "x86-64", "level": null, "features": [], '
+    machine += '"processor": ""%s}'
     assert checked("device-identify", machine % "")
     with pytest.raises(AssertionError, match="new"):
         checked("device-identify", machine % ', "new": 1')

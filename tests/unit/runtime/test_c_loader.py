@@ -44,6 +44,7 @@ from ingot_build_rules.tools.export.abi_header import abi_header, error_kinds
 from ingot_build_rules.tools.export.loader_sources import loader_sources
 from ingot_runtime.format.file import TRAILER, TRAILER_MAGIC
 from ingot_runtime.format.plan import BundlePlan
+from ingot_runtime.loader import cpu
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 MUTANT_COUNT = 60
@@ -146,6 +147,30 @@ def test_features_of_any_name_are_asked_for(tmp_path: Path, features: tuple[str,
     verdict = verdict_of_python(tmp_path / "m.ingot")
     assert verdict.kind == "IncompatibleError"
     assert verdict_of_c(tmp_path / "m.ingot") == verdict
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_both_take_the_same_of_one_rank(seed: int, tmp_path: Path) -> None:
+    """Of variants for classes of processors, each loader takes that of this one, or the other
+    loader's."""
+    rng = np.random.default_rng(seed)
+    model = cpu.processor_model()
+    own = [model, model[:-1], model[: len(model) // 2], "", f"{model}0", f"0{model}", "none"]
+    targets = [f"x86-64-v2{it}" for it in ("", ":haswell", ":skylake", ":znver3", ":znver4")]
+    rng.shuffle(targets)
+    contents = tiny_contents(targets=tuple(targets))
+    variants = tuple(
+        replace(variant, processors=tuple(sorted(rng.choice(own, rng.integers(3), replace=False))))
+        for variant in contents.variants
+    )
+    path = tmp_path / "m.ingot"
+    write_bundle(replace(contents, variants=variants), path, tree_entry)
+    session = ingot_runtime.load(path)
+    assert session.loaded.plan.minor == 6
+    with CBundle(path) as loaded:
+        assert loaded.info.target.decode() == session.loaded.variant.target
+    matching = [it.target for it in session.loaded.plan.variants if model.startswith(it.processors)]
+    assert not matching or session.loaded.variant.target == matching[0]
 
 
 def test_mutants_get_the_same_verdict(bundle: Path) -> None:

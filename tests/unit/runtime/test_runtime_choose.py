@@ -36,9 +36,13 @@ def never() -> bool:
     raise AssertionError("AMX was asked for without need")
 
 
+def no_model() -> str:
+    raise AssertionError("the model was read without need")
+
+
 def chosen(features: frozenset[str], plan: BundlePlan = PLAN, wished: str | None = None) -> str:
     return plan.variants[
-        choose_variant(plan.variants, features, "x86-64", wished, "m.ingot", never)
+        choose_variant(plan.variants, features, "x86-64", wished, "m.ingot", never, no_model)
     ].target
 
 
@@ -102,10 +106,42 @@ def test_amx_permission(granted: bool) -> None:
         asked.append(1)
         return granted
 
-    index = choose_variant(plan.variants, V4 | set(AMX), "x86-64", None, "m", request)
+    index = choose_variant(plan.variants, V4 | set(AMX), "x86-64", None, "m", request, no_model)
     assert plan.variants[index].target == (name if granted else "x86-64-v4")
     assert len(asked) == 1
     assert chosen(V4, plan) == "x86-64-v4"
+
+
+@pytest.mark.parametrize(
+    ("model", "features", "target"),
+    [
+        ("AuthenticAMD 1a 44", V4, "zen5"),
+        ("GenuineIntel 6 cf", V4, "intel"),
+        ("GenuineIntel 6 c", V4, "all"),
+        ("AuthenticAMD 1 a4", V4, "all"),
+        ("", V4, "all"),
+        ("AuthenticAMD 1a 44", V4 | {"avx512vnni"}, "vnni"),
+        ("AuthenticAMD 1a 44", V4 - {"avx512bw"}, "below"),
+    ],
+)
+def test_variants_for_classes_of_processors(
+    model: str, features: frozenset[str], target: str
+) -> None:
+    """Of variants of one rank, that for this processor is taken, then that for all; a higher rank
+    comes first, and no class stands for a feature."""
+    made = plan_of(
+        ("below", 200, V3),
+        ("zen5", 300, V4),
+        ("all", 300, V4),
+        ("intel", 300, V4),
+        ("vnni", 301, V4 | {"avx512vnni"}),
+    )
+    made.variants[1].processors = ("AuthenticAMD 1a 0", "AuthenticAMD 1a 4")
+    made.variants[3].processors = ("GenuineIntel 6 8f", "GenuineIntel 6 cf")
+    for variant in made.variants:
+        variant.target = f"x86-64 {variant.target}"
+    index = choose_variant(made.variants, features, "x86-64", None, "m", never, lambda: model)
+    assert made.variants[index].target == f"x86-64 {target}"
 
 
 def test_probe_agrees_with_the_kernel() -> None:

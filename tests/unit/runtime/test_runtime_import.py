@@ -88,7 +88,7 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 159 KiB (its wheel has 17 kB more: metadata,
+    """Deflated, the loader's sources stay below 160 KiB (its wheel has 17 kB more: metadata,
     licence and the archive itself), those for devices beside the host below 34.5 kB: 24 for
     OpenCL and the devices that are processors, 6 for CUDA, 3 for copies that begin early, a half to
     find out whether a driver works.
@@ -104,12 +104,12 @@ def test_sources_are_small() -> None:
     numbers of signatures and files behind no link (4 kB, imported by the verbs), sizes and missing
     inputs that are told at once (1 kB), arrays of .npz files read by any thread (1 kB), references
     to options, and one evaluator of programs for the loader, C source and reports (1.5 kB), names
-    of the field (0.3 kB).
+    of the field (0.3 kB), the choice among variants for classes of processors (0.4 kB).
     """
 
     def deflated_bytes(package: ModuleType) -> int:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))
         return sum(len(zlib.compress(file.read_bytes())) for file in files)
 
-    assert 0 < deflated_bytes(ingot_runtime) < 162_816
+    assert 0 < deflated_bytes(ingot_runtime) < 163_840
     assert 0 < deflated_bytes(ingot_runtime_devices) < 34_500

@@ -206,6 +206,7 @@ def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImag
         weight_ranges=ranges,
         workspace_bytes=variant.main.workspace_bytes,
         kernels=tuple(kernel.symbol for kernel in variant.kernels),
+        processors=variant.processors,
     )
 
 

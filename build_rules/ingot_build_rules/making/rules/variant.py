@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Variant:
     """``steps``: of each group; ``programs`` and ``symbols`` (of their kernels): those of all
-    groups, in order; ``kernels`` in the order of the image; ``features``, ``rank``: of the
-    target."""
+    groups, in order; ``kernels`` in the order of the image; ``features``, ``rank``: of the target;
+    ``processors``: the beginnings of the models for which a loader takes it, none: all."""
 
     target: str
     features: tuple[str, ...]
@@ -36,6 +36,7 @@ class Variant:
     plan: Artifact[MemoryPlan]
     main: MainObject
     image: Artifact[memoryview]
+    processors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

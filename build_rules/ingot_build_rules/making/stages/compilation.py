@@ -36,6 +36,7 @@ from ingot_build_rules.making.values.interface import Interface, signatures_of
 from ingot_build_rules.making.values.native_objects import KernelObject, MainObject
 from ingot_build_rules.making.values.packed_constant import PackedConstant
 from ingot_compiler.backends.registry import backend_of, parse_target
+from ingot_compiler.targets.target import processor_models
 from ingot_runtime.format.interface import LibrarySignature
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class Compilation(ModelStages):
             plan,
             main,
             image,
+            processor_models(target, self.options.targets),
         )
 
     async def _main(

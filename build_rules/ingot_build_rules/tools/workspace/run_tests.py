@@ -24,6 +24,7 @@ from ingot_build_rules.tools.workspace.build_project import Workspace
 from ingot_build_rules.tools.workspace.state import PassedTest
 from ingot_build_rules.tools.workspace.target_result import TargetResult
 from ingot_compiler.backends.registry import parse_target
+from ingot_compiler.targets.target import processor_models
 from ingot_runtime.errors import IncompatibleError
 from ingot_runtime.format.plan import VariantPlan
 
@@ -77,13 +78,13 @@ def code_that_runs(targets: tuple[str, ...]) -> Code:
 
     known = [parse_target(HOST, target) for target in targets]
     variants = [
-        VariantPlan(text, target.rank, target.features, 0, (), ())
+        VariantPlan(text, target.rank, target.features, 0, (), (), processor_models(text, targets))
         for text, target in zip(targets, known, strict=True)
     ]
     machine, architecture = cpu.machine_features(), cpu.machine_architecture()
     try:
         index = choose.choose_variant(
-            variants, machine, architecture, None, "bundle", system.request_amx
+            variants, machine, architecture, None, "bundle", system.request_amx, cpu.processor_model
         )
     except IncompatibleError:
         return "", ()
