@@ -79,7 +79,7 @@ def measured_layer(channels: int, size: int, target: Target, folder: Path) -> Tu
     bundles: dict[str, str] = {}
     for method in ("", DIRECT, *TILES):
         bundles[method] = str(folder / f"{method}.ingot")
-        (folder / "m.tune").write_text(tuning_text(str(target), [("*", method, "")]))
+        (folder / "m.tune").write_text(tuning_text(str(target), "", [("*", method, "")]))
         tuning = folder / "m.tune" if method else None
         made = ingot.compile(model, targets=str(target), precision="fast", tuning=tuning)
         made.save(bundles[method])

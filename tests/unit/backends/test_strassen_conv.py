@@ -228,7 +228,7 @@ def kinds_of(
     """The kinds of the kernels of a model's nodes by their names; ``method``: ``"node=method"``."""
     if method is not None:
         name, _, kind = method.partition("=")
-        (folder / "m.tune").write_text(tuning_text(str(V4), [(name, kind, "")]))
+        (folder / "m.tune").write_text(tuning_text(str(V4), "", [(name, kind, "")]))
     path, tuning = str(folder / "m.ingot"), folder / "m.tune" if method else None
     ingot.compile(model, targets=str(V4), optimize=optimize, tuning=tuning).save(path)
     (launches,) = describe_bundle(path)["debug"]["launches"].values()

@@ -22,6 +22,8 @@ from ingot_build_rules.tools.reproduce.recorded_options import recorded_options
 from ingot_build_rules.tools.view.tune_methods import TunedLayer
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.loader import cpu
+from ingot_runtime.loader.cpu import processor_model
 
 Output = pytest.CaptureFixture[str]
 TARGET = "x86-64-v3"
@@ -62,9 +64,9 @@ def compile_tuned(folder: Path, text: str, *words: str) -> int:
     return main([*line, "--target", TARGET, "--tuning", str(folder / "m.tune"), *words])
 
 
-def file_text(methods: Sequence[tuple[str, str]], target: str = TARGET) -> str:
+def file_text(methods: Sequence[tuple[str, str]], target: str = TARGET, processor: str = "") -> str:
     """A tuning file."""
-    return tuning_text(target, [(*pair, "measured") for pair in methods])
+    return tuning_text(target, processor, [(*pair, "measured") for pair in methods])
 
 
 @pytest.mark.broad
@@ -107,7 +109,9 @@ def test_a_layer_keeps_its_method_unless_another_is_clearly_faster(
     assert "1 layer with a choice of methods on x86-64-v3, 1 by another" in capsys.readouterr().out
     text = (folder / "m.tune").read_text(encoding="utf-8")
     assert '"first" = "winograd_2x2"  # winograd_2x2 1.0 us, conv 2.0 us\n' in text
-    assert read_tuning("m.tune", str(folder)) == TuningOption(TARGET, (("first", "winograd_2x2"),))
+    assert read_tuning("m.tune", str(folder)) == TuningOption(
+        TARGET, (("first", "winograd_2x2"),), processor_model()
+    )
     timed = tune_methods.TimedLaunch
     for seconds, method in ((0.98, "conv"), (0.9, "winograd_2x2")):
         layers = {"p": {"first": timed("winograd_2x2", seconds)}}
@@ -160,7 +164,7 @@ def test_a_product_that_has_no_such_method(tmp_path: Path, layer: str, method: s
 
 def test_records_have_it() -> None:
     """A bundle can be made again from its lock; without a file nothing is said."""
-    tuning = TuningOption(TARGET, (("first", "conv"),))
+    tuning = TuningOption(TARGET, (("first", "conv"),), "AuthenticAMD 19 21")
     tuned = make_options([TARGET], tuning=tuning)
     assert recorded_options(tuned.plain()) == tuned
     assert "tuning" not in make_options([TARGET]).plain()
@@ -208,10 +212,10 @@ def test_a_project_builds_again_what_was_measured_anew(
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        ("version = 2\n", (), "expected version 1, got 2"),
+        ("version = 1\n", (), "expected version 2, got 1"),
         ("no file", (), "a tuning file is not understood"),
-        ("version = 1\nmethod = 3\n", (), "did you mean 'methods'?"),
-        ("version = 1\ntarget = 3\n", (), "expected a text target and a table [methods]"),
+        ("version = 2\nmethod = 3\n", (), "did you mean 'methods'?"),
+        ("version = 2\ntarget = 3\n", (), "expected texts target and processor"),
         (file_text([("first", "winogrd_2x2")]), (), "did you mean 'winograd_2x2'?"),
         (file_text([("none", "conv")]), (), "a tuning file is stale\n  where: its layer none"),
         (file_text([("first", "winograd_2x4")]), (), "method 'winograd_2x4' is not for this layer"),
@@ -228,6 +232,48 @@ def test_what_does_not_fit(
     told = capsys.readouterr().err
     assert said in told
     assert "Traceback" not in told
+
+
+ZEN2, INTEL = "AuthenticAMD 19 21", "GenuineIntel 6 9e"
+
+
+@pytest.mark.parametrize(
+    ("target", "processor", "said"),
+    [
+        ("x86-64-v3:znver3", ZEN2, ""),
+        ("x86-64-v3:znver3", "", ""),
+        ("x86-64-v3:znver3", INTEL, "is tuned for class zen2, the processor that measures, "),
+        ("x86-64-v3:znver3", "GenuineIntel 6 0", "is of no class of x86-64-v3"),
+        ("x86-64-v3", INTEL, "measured on a processor of class skylake; on others of x86-64-v3"),
+        ("x86-64-v3", "GenuineIntel 6 0", ""),
+        ("x86-64-v2", INTEL, ""),
+    ],
+)
+def test_a_file_of_another_processor(
+    folder: Path, capsys: Output, target: str, processor: str, said: str
+) -> None:
+    """For a class of processors, the file of another class is refused; for all of a level, the
+    user is told that one was measured. Which machine compiles does not matter."""
+    (folder / "m.tune").write_text(file_text([], target, processor), encoding="utf-8")
+    line = ["compile", str(folder / "m.onnx"), "-o", str(folder / "m.ingot")]
+    code = main([*line, "--target", target, "--tuning", str(folder / "m.tune")])
+    told = capsys.readouterr().err
+    assert code == (1 if "class" in said and "others" not in said else 0)
+    assert said in told
+    assert said or "measured" not in told
+
+
+def test_only_processors_of_the_class_are_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """Before anything is compiled, with what can be measured here."""
+    monkeypatch.setattr(cpu, "processor_model", lambda: INTEL)
+    line = ["tune", str(folder / "m.onnx"), "-o", str(folder / "o.tune")]
+    assert main([*line, "--target", "x86-64-v3:znver3"]) == 1
+    told = capsys.readouterr().err
+    assert "measured on a processor of another class" in told
+    assert "`ingot tune MODEL --target x86-64-v3`" in told
+    assert not (folder / "o.tune").exists()
 
 
 def test_a_method_that_is_not_precise_enough_names_the_node(folder: Path, capsys: Output) -> None:

@@ -28,7 +28,7 @@ from ingot_build_rules.making.options.option_rows import (
 from ingot_build_rules.making.options.plugins import read_plugins
 from ingot_build_rules.making.options.pool_option import read_pools
 from ingot_build_rules.making.options.strict_targets import check_devices, strict_targets
-from ingot_build_rules.making.options.tuning_file import read_tuning
+from ingot_build_rules.making.options.tuning_file import read_tuning, require_class
 from ingot_build_rules.making.options.tuning_option import TuningOption
 from ingot_compiler.backends.target_forms import GivenTarget, GivenTargets
 from ingot_compiler.ir.errors import UserError
@@ -38,6 +38,7 @@ from ingot_compiler.ir.sizes.given_shape import shape_text
 from ingot_compiler.ir.suggest import suggest
 from ingot_compiler.memory.planners import PLANNERS
 from ingot_compiler.placement.configuration import Configuration
+from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.device_text import suggest_name
 from ingot_runtime.option_ref import OptionRef
 
@@ -137,7 +138,8 @@ def _checked_tuning(
     """Refuse measurements that cannot count.
 
     Raises:
-        UserError: of another target, or of kernels that are faster for kernels that are small.
+        UserError: of another target or class of processors, or of kernels that are faster for
+        kernels that are small.
     """
     if tuning is None:
         return None
@@ -150,6 +152,7 @@ def _checked_tuning(
         why = f"it was measured for {tuning.target}, the bundle is for {got}"
         do = "leave it out, or measure on such a machine: `ingot tune MODEL`"
         raise UserError("a tuning file of another target", OptionRef("tuning"), why, do)
+    require_class(parse_target(tuning.target), tuning.processor, OptionRef("tuning"))
     return tuning
 
 

@@ -15,12 +15,18 @@ ALL_LAYERS = "*"
 @dataclass(frozen=True, slots=True)
 class TuningOption:
     """``target``: the one that was measured, and that it counts for; ``methods``: (name of a node,
-    kind of kernel), by name."""
+    kind of kernel), by name; ``processor``: the model of the one that measured, "" if it does not
+    say it."""
 
     target: str
     methods: tuple[tuple[str, str], ...]
+    processor: str = ""
 
     def plain(self) -> dict[str, object]:
         """Return it as a bundle's lock has it: whole, so that the bundle can be made again without
         the file."""
-        return {"target": self.target, "methods": dict(self.methods)}
+        return {
+            "target": self.target,
+            "processor": self.processor,
+            "methods": dict(self.methods),
+        }

@@ -87,6 +87,7 @@ def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
     if inputs.options.choices.fallback == WARN:
         _tell_fallbacks(context, inputs)
     _tell_floats(context, inputs)
+    _tell_processor(context, inputs.options)
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
     return BundleParts(
         skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes
@@ -108,6 +109,13 @@ def _tell_floats(context: RuleContext, inputs: BundleInputs) -> None:
 
     refusals = inputs.optimized.value().refusals
     if line := products_in_floats_line(refusals, inputs.names.value()):
+        context.warn(line)
+
+
+def _tell_processor(context: RuleContext, options: CompileOptions) -> None:
+    from ingot_build_rules.making.options.tuning_file import measured_on_one
+
+    if options.tuning and (line := measured_on_one(options.tuning)):
         context.warn(line)
 
 

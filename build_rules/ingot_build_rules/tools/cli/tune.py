@@ -18,6 +18,7 @@ from ingot_build_rules.tools.cli.measuring.tune_project import Measurement, is_p
 from ingot_build_rules.tools.cli.shell import arrays, console
 from ingot_build_rules.tools.cli.shell.options import usable_cpu_count
 from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.option_ref import OptionRef
 
 if TYPE_CHECKING:
     from ingot_build_rules.tools.view.tune_methods import TunedLayer
@@ -57,11 +58,16 @@ def _of_model(arguments: argparse.Namespace) -> Measurement:
 
 
 def _check_outputs(subjects: Sequence[Measurement]) -> None:
-    """Refuse bad places before the first measurement."""
+    """Refuse bad places, and targets for other processors, before the first measurement."""
+    from ingot_build_rules.making.options.tuning_file import require_class
     from ingot_build_rules.making.stages.output_file import check_output
+    from ingot_compiler.targets.target import parse_target
+    from ingot_runtime.loader.cpu import processor_model
 
     for subject in subjects:
         check_output(subject.output, subject.kept)
+        (target,) = subject.options.targets
+        require_class(parse_target(target), processor_model(), OptionRef("target", target))
 
 
 def _check_inputs(subjects: Sequence[Measurement], arguments: argparse.Namespace) -> None:
@@ -84,13 +90,21 @@ def _tuned(subject: Measurement, arguments: argparse.Namespace) -> dict[str, Any
     from ingot_build_rules.making.options.tuning_file import tuning_text
     from ingot_build_rules.making.stages.output_file import write_text
     from ingot_compiler.kernels.products.tuned import METHODS
+    from ingot_runtime.loader.cpu import processor_model
 
     (target,) = subject.options.targets
+    processor = processor_model()
     with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
         layers = _measured(arguments, _compiled(subject, arguments, folder, METHODS))
-    write_text(subject.output, tuning_text(target, [_line(layer) for layer in layers]))
+    text = tuning_text(target, processor, [_line(layer) for layer in layers])
+    write_text(subject.output, text)
     found = [{**asdict(layer), "seconds": dict(layer.seconds)} for layer in layers]
-    return {"output": subject.output, "target": target, "layers": found}
+    return {
+        "output": subject.output,
+        "target": target,
+        "processor": processor,
+        "layers": found,
+    }
 
 
 def _lines(report: Mapping[str, Any]) -> list[str]:

@@ -85,7 +85,7 @@ def _tuning(value: object) -> TuningOption | None:
     table = as_table(value)
     methods = as_table(table.get("methods", {}))
     pairs = tuple((name, as_text(methods[name])) for name in sorted(methods))
-    return TuningOption(as_text(table.get("target")), pairs)
+    return TuningOption(as_text(table.get("target")), pairs, as_text(table.get("processor", "")))
 
 
 def _op(values: dict[str, object]) -> OpOption:
