@@ -22,7 +22,7 @@ from tests.unit.kernels.test_depthwise import depthwise_program
 from ingot_compiler.codegen.llvm import load_in_process
 from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
-from ingot_compiler.codegen.measure_multiply_adds import MultiplyAdds
+from ingot_compiler.codegen.measured_loops import MeasuredLoops
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.kernels.attention_layout import attention_query_block
@@ -75,8 +75,9 @@ def seconds(call: Callable[[], object]) -> float:
 
 def peak_flops(target: Target) -> float:
     """Multiply-adds in registers, in flops per second."""
-    adds = MultiplyAdds(target)
-    return adds.operation_count / seconds(adds.run)
+    loops, memory, rounds = MeasuredLoops(target), np.zeros(1024, np.uint8), 100_000
+    operations = 2 * loops.sum_count * loops.lanes * rounds
+    return operations / seconds(lambda: loops.run("adds", memory, rounds, 0))
 
 
 def _contraction(

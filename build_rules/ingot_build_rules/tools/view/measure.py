@@ -22,6 +22,7 @@ _BLOCKS = 20
 _TRACES = 5
 _COPY_BYTES, _PART_BYTES = 1 << 26, 1 << 22
 _ROUNDS = 64
+_STEPS, _FEW_BYTES = 100_000, 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,10 @@ def machine_limits(threads: int) -> MachineLimits:
     """
     import numpy as np
 
-    from ingot_compiler.codegen.measure_multiply_adds import MultiplyAdds
+    from ingot_compiler.codegen.measured_loops import MeasuredLoops
 
-    adds, source = MultiplyAdds(), np.ones(_COPY_BYTES, np.uint8)
+    loops, source = MeasuredLoops(), np.ones(_COPY_BYTES, np.uint8)
+    operations = 2 * loops.sum_count * loops.lanes * _STEPS
 
     def copier() -> Callable[[int], object]:
         out = np.zeros_like(source)
@@ -99,13 +101,14 @@ def machine_limits(threads: int) -> MachineLimits:
 
         return copy_part
 
-    def add(_number: int) -> None:
-        adds.run()
+    def adder() -> Callable[[int], object]:
+        memory = np.zeros(_FEW_BYTES, np.uint8)
+        return lambda _number: loops.run("adds", memory, _STEPS, 0)
 
-    added = _best_seconds([add] * threads)
+    added = _best_seconds([adder() for _ in range(threads)])
     copied = _best_seconds([copier() for _ in range(threads)])
     return MachineLimits(
-        sum(adds.operation_count / seconds for seconds in added),
+        sum(operations / seconds for seconds in added),
         sum(2 * _PART_BYTES / seconds for seconds in copied),
     )
 

@@ -48,8 +48,14 @@ TAKES = {
     ),
     "identify": Takes(
         (),
-        (JSON,),
-        (Example("ingot identify", "level, features, and what native stands for"),),
+        (
+            Option("--measure", "measure what a core does in a cycle, for some seconds"),
+            JSON,
+        ),
+        (
+            Example("ingot identify", "level, features, and what native stands for"),
+            Example("ingot identify --measure", "also its rates, beside those of its class"),
+        ),
     ),
     "man": Takes(
         (Argument("verb", "VERB", "the page of this verb (default: ingot)", "verb", "?"),),
