@@ -131,27 +131,40 @@ PRODUCTS = make_model(
 )
 
 
+V4, TILES = "x86-64-v4", "x86-64-v4+amx-bf16+amx-tile"
+
+
 @pytest.mark.parametrize(
-    ("methods", "expected"),
+    ("target", "methods", "expected"),
     [
-        ([("first", "matmul"), ("second", "matmul_strassen")], ("matmul", "matmul_strassen")),
-        ([("*", "matmul")], ("matmul", "matmul")),
-        ([("first", "matmul"), ("*", "matmul_strassen")], ("matmul", "matmul_strassen")),
+        (V4, [("first", "matmul"), ("second", "matmul_strassen")], ("matmul", "matmul_strassen")),
+        (V4, [("*", "matmul")], ("matmul", "matmul")),
+        (V4, [("first", "matmul"), ("*", "matmul_strassen")], ("matmul", "matmul_strassen")),
+        (TILES, [("*", "matmul")], ("matmul", "matmul")),
+        (TILES, [("*", "matmul_bf16x6")], ("matmul_bf16x6", "matmul_bf16x6")),
+        (
+            TILES,
+            [("first", "matmul_strassen"), ("second", "matmul_bf16x6")],
+            ("matmul_strassen", "matmul_bf16x6"),
+        ),
     ],
 )
 def test_products_of_matrices_have_methods(
-    tmp_path: Path, methods: Sequence[tuple[str, str]], expected: tuple[str, str]
+    tmp_path: Path, target: str, methods: Sequence[tuple[str, str]], expected: tuple[str, str]
 ) -> None:
     """A file names them as it does those of convolutions; what is for all layers is for those that
     can run by it."""
-    (tmp_path / "m.tune").write_text(file_text(methods, "x86-64-v4"), encoding="utf-8")
-    ingot.compile(PRODUCTS, targets="x86-64-v4", tuning=tmp_path / "m.tune").save(tmp_path / "b")
+    (tmp_path / "m.tune").write_text(file_text(methods, target), encoding="utf-8")
+    ingot.compile(PRODUCTS, targets=target, tuning=tmp_path / "m.tune").save(tmp_path / "b")
     (launches,) = describe_bundle(tmp_path / "b")["debug"]["launches"].values()
     found = {name: launch["kind"] for launch in launches for name, _ in launch["nodes"]}
     assert (found["first"], found["second"], found["small"]) == (*expected, "matmul")
 
 
-@pytest.mark.parametrize(("layer", "method"), [("small", "matmul_strassen"), ("first", "conv")])
+@pytest.mark.parametrize(
+    ("layer", "method"),
+    [("small", "matmul_strassen"), ("first", "conv"), ("first", "matmul_bf16x6")],
+)
 def test_a_product_that_has_no_such_method(tmp_path: Path, layer: str, method: str) -> None:
     """It names the layer, and says which it has."""
     text = file_text([(layer, method)], "x86-64-v4")

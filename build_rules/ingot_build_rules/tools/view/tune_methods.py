@@ -66,15 +66,16 @@ def tune_methods(
 
 
 def _layers(path: str, seconds: Mapping[int, float]) -> dict[str, TimedLaunch]:
-    """The launches of products that have a method, by the name of their node."""
+    """The launches of products that have a method, by the name of their node; one that takes several
+    takes their time."""
     (launches,) = describe_bundle(path)["debug"]["launches"].values()
-    return {
-        name: TimedLaunch(launch["kind"], seconds[ordinal])
-        for ordinal, launch in enumerate(launches)
-        if launch["kind"] in METHODS and ordinal in seconds
-        for name, op in launch["nodes"]
-        if op in _PRODUCTS and name
-    }
+    found: dict[str, TimedLaunch] = {}
+    for ordinal, launch in enumerate(launches):
+        for name, op in launch["nodes"] if launch["kind"] in METHODS and ordinal in seconds else ():
+            if op in _PRODUCTS and name:
+                before = found[name].seconds if name in found else 0.0
+                found[name] = TimedLaunch(launch["kind"], before + seconds[ordinal])
+    return found
 
 
 def tuned_layer(

@@ -7,7 +7,7 @@ To add one, write a file beside this one and a line in ``ALGORITHMS``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 
 from ingot_compiler.kernels.products.algorithm import Algorithm, ProductFacts, Wishes
@@ -25,12 +25,7 @@ from ingot_compiler.kernels.products.matmul import (
     MATMUL_STRASSEN,
 )
 from ingot_compiler.kernels.products.matmul_blocks import MATMUL_BLOCKS
-from ingot_compiler.kernels.products.tuned import (
-    MATRIX_STRASSEN,
-    METHODS_OF,
-    STRASSEN,
-    no_method_error,
-)
+from ingot_compiler.kernels.products.tuned import METHODS_OF, no_method_error
 from ingot_compiler.kernels.products.winograd import BY_WINOGRAD
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -70,16 +65,25 @@ def choose_product(facts: ProductFacts, wishes: Wishes, target: KernelTarget) ->
     Raises:
         UserError: somebody names a method for it that it cannot run by.
     """
-    is_laid_out = facts.image is not None
-    for algorithm in dropwhile(
-        lambda each: is_laid_out and not each.reads_layout, ALGORITHMS[facts.node.op]
-    ):
+    op, is_laid_out, wanted = facts.node.op, facts.image is not None, wishes.of_layer
+    own, others = _by_wish(op, wanted or wishes.of_all)
+    for algorithm in dropwhile(lambda each: is_laid_out and not each.reads_layout, (*own, *others)):
         if algorithm.reads_layout and not is_laid_out:
             return None
         method = algorithm.offer(facts, wishes, target)
+        if wanted and algorithm in own and (method is None or method.kind != wanted):
+            raise no_method_error(facts.node, wanted, METHODS_OF[op][:1])
         if method is not None:
-            wanted = wishes.of_layer
-            if wanted in (STRASSEN, MATRIX_STRASSEN) and wanted != method.kind:
-                raise no_method_error(facts.node, wanted, METHODS_OF[facts.node.op][:1])
             return method
-    raise AssertionError(facts.node.op)
+    raise AssertionError(op)
+
+
+def _by_wish(op: str, wanted: str | None) -> tuple[Sequence[Algorithm], Sequence[Algorithm]]:
+    """The algorithm of a method that somebody names, which is asked before all others, and these:
+    where the direct one is named, none that can be named."""
+    algorithms, names = ALGORITHMS[op], METHODS_OF.get(op, ())
+    if wanted not in names:
+        return (), algorithms
+    named = [each for each in algorithms[:-1] if any(name in each for name in names)]
+    own = [each for each in named if wanted in each]
+    return own, [each for each in algorithms if each not in (own or named)]

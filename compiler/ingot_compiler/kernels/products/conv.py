@@ -20,12 +20,12 @@ from ingot_compiler.kernels.products.contraction import (
     contraction_program,
 )
 from ingot_compiler.kernels.products.convolution import ConvShape
-from ingot_compiler.kernels.products.parts import PARTS_OF_CONV, parts_of_convolution
+from ingot_compiler.kernels.products.parts import parts_of_convolution
 from ingot_compiler.kernels.products.product_of_parts import lower_parts
 from ingot_compiler.kernels.products.rounded import BF16_OF_CONV, rounded_convolution
 from ingot_compiler.kernels.products.strassen import offer_convolution
 from ingot_compiler.kernels.products.taps_inside import skips_taps, spans_inside
-from ingot_compiler.kernels.products.tuned import DIRECT
+from ingot_compiler.kernels.products.tuned import DIRECT, PARTS_OF_CONV
 from ingot_compiler.kernels.products.tuned import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.kernels.row_pitch import may_share_address
 from ingot_compiler.kernels.tiles import factors_together, lanes_of, lanes_of_rest, sum_dtype

@@ -27,10 +27,11 @@ from ingot_compiler.kernels.products.contraction import (
     TurnedColumns,
     contraction_program,
 )
-from ingot_compiler.kernels.products.parts import PARTS_OF_MATRIX, parts_of_matrix
+from ingot_compiler.kernels.products.parts import parts_of_matrix
 from ingot_compiler.kernels.products.product_of_parts import lower_parts
 from ingot_compiler.kernels.products.rounded import BF16_OF_MATRIX, rounded_matrix
 from ingot_compiler.kernels.products.strassen import STRASSEN, offer_matrix
+from ingot_compiler.kernels.products.tuned import PARTS_OF_MATRIX
 from ingot_compiler.kernels.tiles import factors_together
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch

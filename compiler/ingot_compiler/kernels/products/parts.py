@@ -17,6 +17,7 @@ from ingot_compiler.kernels.matrix_tiles import matrix_tile
 from ingot_compiler.kernels.products.algorithm import PANELS, ProductFacts, Wishes
 from ingot_compiler.kernels.products.convolution import ConvShape
 from ingot_compiler.kernels.products.product_cost import ProductSizes, direct_cycles, parts_cycles
+from ingot_compiler.kernels.products.tuned import PARTS_OF_CONV, PARTS_OF_MATRIX
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
@@ -25,11 +26,6 @@ _PARTS = {F32: 3, FAST: 3, BF16X3: 2}
 _GAIN_MIN = 1.05  # below it the larger weights are not worth their bytes
 _ROWS_MIN, _DEPTH_MIN, _COLUMNS_MIN = 48, 64, 64
 """Below them splitting A and the ends of tiles cost more than products of tiles gain."""
-
-
-PARTS_OF_CONV = {2: "conv_bf16x3", 3: "conv_bf16x6"}
-PARTS_OF_MATRIX = {2: "matmul_bf16x3", 3: "matmul_bf16x6"}
-"""The kinds of kernels by the number of parts of a factor."""
 
 
 def parts_of_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
@@ -72,7 +68,8 @@ def part_count(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> int
     sizes = _sizes(facts)
     if sizes is None:
         return 1
-    return count if _speed(facts, sizes, count, target) >= _GAIN_MIN else 1
+    is_asked_for = {wishes.of_layer, wishes.of_all} & {PARTS_OF_CONV[count], PARTS_OF_MATRIX[count]}
+    return count if is_asked_for or _speed(facts, sizes, count, target) >= _GAIN_MIN else 1
 
 
 def speed_of_parts(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> float:

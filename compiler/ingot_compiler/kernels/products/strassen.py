@@ -37,7 +37,7 @@ from ingot_compiler.kernels.products.product_cost import (
     strassen_cycles,
 )
 from ingot_compiler.kernels.products.taps_inside import skips_taps
-from ingot_compiler.kernels.products.tuned import DIRECT, MATRIX_DIRECT, MATRIX_STRASSEN
+from ingot_compiler.kernels.products.tuned import MATRIX_STRASSEN
 from ingot_compiler.kernels.products.tuned import STRASSEN as STRASSEN_OF_CONV
 from ingot_compiler.kernels.strassen_scratch import scratch_of
 from ingot_compiler.kernels.tiles import panel_columns
@@ -84,8 +84,6 @@ def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> M
     """Offer Strassen's algorithm for a product by a matrix of weights."""
     if not _is_plain(facts, wishes) or facts.weights.rank != 2:
         return None
-    if MATRIX_DIRECT in (wishes.of_layer, wishes.of_all):
-        return None
     rows, (depth, columns) = dim_product(facts.x.shape[:-1]), facts.weights.shape
     allows_more = wishes.precision in LOOSE
     sizes = StrassenFacts(rows, depth, columns, facts.is_dense, allows_more)
@@ -99,8 +97,6 @@ def offer_matrix(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> M
 def offer_convolution(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> Method | None:
     """Offer Strassen's algorithm for a convolution that is one product of matrices, all of whose
     taps count."""
-    if wishes.of_layer not in (None, STRASSEN_OF_CONV) or wishes.of_all == DIRECT:
-        return None
     image, node = facts.image, facts.node
     if not _is_plain(facts, wishes) or image is None or node.integer("groups") != 1:
         return None

@@ -16,10 +16,20 @@ DIRECT, STRASSEN = "conv", "conv_strassen"
 MATRIX_DIRECT, MATRIX_STRASSEN = "matmul", "matmul_strassen"
 WINOGRAD_TILES = ((2, 2), (2, 4), (3, 3), (3, 4), (4, 4), (1, 2), (1, 4))
 """Rows and columns of a tile's results."""
-WINOGRAD = tuple("winograd_{}x{}".format(*tile) for tile in WINOGRAD_TILES)
+
+
+def name_of_tile(tile: tuple[int, int]) -> str:
+    """The method of Winograd's algorithm by tiles of results."""
+    return "winograd_{}x{}".format(*tile)
+
+
+WINOGRAD = tuple(map(name_of_tile, WINOGRAD_TILES))
+PARTS_OF_CONV = {2: "conv_bf16x3", 3: "conv_bf16x6"}
+PARTS_OF_MATRIX = {2: "matmul_bf16x3", 3: "matmul_bf16x6"}
+"""By the number of parts of a factor."""
 METHODS_OF: Mapping[str, tuple[str, ...]] = {
-    "conv": (DIRECT, *WINOGRAD, STRASSEN),
-    "matmul": (MATRIX_DIRECT, MATRIX_STRASSEN),
+    "conv": (DIRECT, *WINOGRAD, STRASSEN, *PARTS_OF_CONV.values()),
+    "matmul": (MATRIX_DIRECT, MATRIX_STRASSEN, *PARTS_OF_MATRIX.values()),
 }
 """By core op, the direct one first."""
 METHODS = tuple(method for methods in METHODS_OF.values() for method in methods)

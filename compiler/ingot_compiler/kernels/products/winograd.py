@@ -12,11 +12,10 @@ from ingot_compiler.kernels.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.kernels.products.algorithm import PANELS, Algorithm, ProductFacts, Wishes
 from ingot_compiler.kernels.products.conv_few_channels import has_few_channels
 from ingot_compiler.kernels.products.convolution import ConvShape
-from ingot_compiler.kernels.products.tuned import STRASSEN, WINOGRAD, WINOGRAD_TILES
+from ingot_compiler.kernels.products.tuned import WINOGRAD, name_of_tile
 from ingot_compiler.kernels.products.winograd_cost import (
     allowed_shapes,
     fastest_shape,
-    method_names,
     shape_of_method,
 )
 from ingot_compiler.kernels.winograd_tiles import (
@@ -103,19 +102,18 @@ def offer_winograd(facts: ProductFacts, wishes: Wishes, target: KernelTarget) ->
         UserError: somebody names tiles for it that are not precise enough.
     """
     is_fit = wishes.optimize != SIZE and facts.has_constant_weights
-    if not is_fit or has_few_channels(facts, wishes, target) or wishes.of_layer == STRASSEN:
+    if not is_fit or has_few_channels(facts, wishes, target):
         return None
-    allowed, requested = allowed_shapes(facts, wishes, target), wishes.of_layer
-    if requested is None and wishes.of_all in method_names(allowed):
-        requested = wishes.of_all
-    if requested is None:
-        shape = fastest_shape(allowed, facts, wishes, target)
+    allowed = allowed_shapes(facts, wishes, target)
+    shape: WinogradShape | None
+    if wishes.of_layer:
+        shape = shape_of_method(facts.node, wishes.of_layer, allowed)
     else:
-        shape = shape_of_method(facts.node, requested, allowed)
+        named = [each for each in allowed if name_of_tile(each.tile) == wishes.of_all]
+        shape = named[0] if named else fastest_shape(allowed, facts, wishes, target)
     if shape is None:
         return None
-    kind = WINOGRAD[WINOGRAD_TILES.index(shape.tile)]
-    return Method(kind, PANELS, facts.weights.shape, tile=shape.tile)
+    return Method(name_of_tile(shape.tile), PANELS, facts.weights.shape, tile=shape.tile)
 
 
 BY_WINOGRAD = Algorithm(

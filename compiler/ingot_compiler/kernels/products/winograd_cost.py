@@ -21,7 +21,7 @@ from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.kernels.products.algorithm import ProductFacts, Wishes
 from ingot_compiler.kernels.products.parts import speed_of_parts
-from ingot_compiler.kernels.products.tuned import DIRECT, no_method_error
+from ingot_compiler.kernels.products.tuned import DIRECT, name_of_tile, no_method_error
 from ingot_compiler.kernels.tiles import panel_columns
 from ingot_compiler.kernels.winograd_tiles import (
     TAPS,
@@ -102,23 +102,16 @@ def fastest_shape(
     return best if _GAIN_MIN * winograd_cycles(best, facts, target) < direct else None
 
 
-def shape_of_method(
-    node: Node, method: str, allowed: Sequence[WinogradShape]
-) -> WinogradShape | None:
-    """The tiles of a method that somebody names; None is a direct convolution.
+def shape_of_method(node: Node, method: str, allowed: Sequence[WinogradShape]) -> WinogradShape:
+    """The tiles of a method that somebody names.
 
     Raises:
         UserError: the convolution cannot run by it, or not as precisely as it has to.
     """
-    names = method_names(allowed)
+    names = [name_of_tile(shape.tile) for shape in allowed]
     if method not in names:
-        raise no_method_error(node, method, names)
-    return None if method == DIRECT else allowed[names.index(method) - 1]
-
-
-def method_names(allowed: Sequence[WinogradShape]) -> list[str]:
-    """The names of the methods that a convolution has, the direct one first."""
-    return [DIRECT, *("winograd_{}x{}".format(*shape.tile) for shape in allowed)]
+        raise no_method_error(node, method, [DIRECT, *names])
+    return allowed[names.index(method)]
 
 
 def _precise_shapes(facts: ProductFacts, wishes: Wishes) -> tuple[WinogradShape, ...]:
