@@ -279,6 +279,30 @@ def test_last_columns_in_half_a_vector(
     assert len(results) == 1
 
 
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("tile", "depth"), [((4, 2), 512), ((6, 1), 515), ((3, 3), 520)])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_tiles_fetch_the_panel_behind_theirs(
+    level: str, tile: tuple[int, int], depth: int, is_open: bool
+) -> None:
+    """Several tiles above one another share it; the bits are those of one row after the other."""
+    target, columns = parse_target(level), 576
+    a, b = normal((29, depth), 1), normal((depth, columns), 2)
+    stored, wanted = panels(b), empty((29, columns))
+    single = product_program(target, 29, columns, depth, RegisterTile(1, 1))
+    Kernel(single, target).run([a, stored, wanted, wanted, wanted])
+    for rows in (29, 4 * tile[0], tile[0], 1):
+        known: Dim = symbol("M") if is_open else rows
+        program = product_program(target, known, columns, depth, RegisterTile(*tile))
+        kernel, c = Kernel(program, target), empty((rows, columns))
+        kernel.run([a[:rows], stored, c, c, c], (rows,) if is_open else ())
+        assert c.tobytes() == wanted[:rows].tobytes()
+        into_l2 = kernel.text.count("i32 0, i32 2, i32 1)")
+        is_fetched = depth % 4 == 0 and (is_open or rows > tile[0])
+        assert bool(into_l2) == (is_fetched or (rows == 1 and not is_open))
+
+
 def test_weights_of_one_row_are_prefetched() -> None:
     """Into the second cache, where they are too many to stay there; several rows read them
     again."""

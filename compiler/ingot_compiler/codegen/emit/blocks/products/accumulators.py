@@ -52,6 +52,20 @@ class Factors:
     together: int = 1
 
 
+RATIO_BITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class NextPanel:
+    """What the tiles of a panel fetch of the one behind it, each its share: where that of this tile
+    begins; ``ratio``: elements of it for each of a vector of B, with ``RATIO_BITS`` binary places;
+    how many tiles there usually are."""
+
+    share: LlvmValue
+    ratio: LlvmValue
+    tile_count: int
+
+
 @dataclass(frozen=True, slots=True)
 class AccumulatorTile:
     """One register tile: the rows of A and the vectors of B, the last of which is read under
@@ -63,7 +77,7 @@ class AccumulatorTile:
     B is the sum or difference of both. ``b_addends``, ``other_addends``: i32 that are added to the
     integers of the vectors of B, and of ``b_added`` or ``b_subtracted``; none: nothing is.
     ``b_columns``: where the columns of the vectors of B begin, whose elements lie together; none:
-    rows of B do."""
+    rows of B do. ``next_panel``: what is fetched meanwhile."""
 
     writer: Writer
     a: Pointers
@@ -80,6 +94,7 @@ class AccumulatorTile:
     b_addends: Operands = ()
     other_addends: Operands = ()
     b_columns: Pointers = ()
+    next_panel: NextPanel | None = None
 
     @property
     def vectors(self) -> int:

@@ -13,7 +13,9 @@ from ingot_compiler.codegen.emit.blocks.epilogue import (
     emit_epilogue,
 )
 from ingot_compiler.codegen.emit.blocks.products.accumulators import (
+    RATIO_BITS,
     AccumulatorTile,
+    NextPanel,
     Pointers,
     hidden,
     widened,
@@ -22,13 +24,23 @@ from ingot_compiler.codegen.emit.blocks.products.contraction_unit import Panel, 
 from ingot_compiler.codegen.emit.blocks.products.matrix_tiles import emit_matrix_tiles
 from ingot_compiler.codegen.emit.blocks.products.multiply import emit_sum
 from ingot_compiler.codegen.emit.control import for_each
+from ingot_compiler.codegen.emit.convert import MEMORY
 from ingot_compiler.codegen.emit.index import emit_index
 from ingot_compiler.codegen.emit.lanes import known_tail_mask
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
-from ingot_compiler.ir.dims import dim_min, dim_mod, dim_mul
+from ingot_compiler.ir.dims import (
+    dim_add,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    dim_product,
+)
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
+from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.kernels.row_pitch import may_share_address, row_pitch
 from ingot_compiler.lowering.loops.program import Contraction
 
@@ -158,6 +170,7 @@ def _emit_tile(
         last_lanes=last, a_again=_pointers_again(unit, pointers, panel.vectors, last),
         steps_ahead=_steps_ahead(unit),
         b_addends=_narrowed(w, panel.addends, last), b_columns=panel.columns,
+        next_panel=_next_panel(unit, panel, row) if count == statement.tile.rows else None,
     )  # fmt: skip
     sums = widened(w, emit_sum(tile, unit.sum, panel.starts * count), unit.lanes)
     rows = Rows(statement.row, row, count, valid)
@@ -206,6 +219,32 @@ def _steps_ahead(unit: Unit) -> int:
         size = dim_mul(size, extent)
     is_large = isinstance(size, int) and size > _CACHED_ELEMENTS_MAX
     return _STEPS_AHEAD.get(unit.factors.b, 0) if is_large and unit.factors.sum == "f32" else 0
+
+
+def _next_panel(unit: Unit, panel: Panel, row: LlvmValue) -> NextPanel | None:
+    """What the tile at a row fetches of the panel behind its own: of a large B, several tiles above
+    one another, all of which read a panel before the next one.
+
+    One thread of an Emerald Rapids, weights from memory, by the time without: 0.87 with 32 rows,
+    0.91 with 128, 0.99 with 512; bert_base 0.94, gpt2_prefill 0.87, by x86-64-v3 0.93. One of a Zen 5 reaches 97 % of
+    its peak with such a kernel, 90 to 93 without.
+    """
+    statement, context, height = unit.statement, unit.context, unit.statement.tile.rows
+    extents, w = [extent for _, extent in statement.taps], unit.context.writer
+    size = dim_product((*extents, statement.depth_extent, unit.width))
+    rows, columns = statement.rows, statement.columns
+    if not isinstance(size, int) or not isinstance(columns, int) or not statement.b_panels:
+        return None
+    is_large = size // unit.width * columns > _CACHED_ELEMENTS_MAX
+    if not is_large or unit.factors.sum != "f32" or typical(rows) <= height:
+        return None
+    tiles = dim_max(1, dim_floordiv(dim_add(rows, height - 1), height))
+    count, number = emit_index(context, tiles), w.binary("udiv", row, i64(height))
+    first, displacement = panel.b[0]
+    share = w.binary("udiv", w.mul(number, i64(size)), count)
+    place = w.add(share, i64(size + displacement))
+    ratio = w.binary("udiv", i64(panel.vectors << RATIO_BITS), count)
+    return NextPanel(w.offset(first, place, MEMORY[unit.factors.b]), ratio, typical(tiles))
 
 
 def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:

@@ -11,13 +11,18 @@ The order of every element's products is taps outer to inner, then depth.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingot_compiler.codegen.emit.blocks.products.accumulators import (
+    RATIO_BITS,
     AccumulatorTile,
     Axis,
     SumLoops,
 )
 from ingot_compiler.codegen.emit.blocks.products.multiply_blocks import emit_blocks
 from ingot_compiler.codegen.emit.blocks.products.multiply_step import (
+    INTO_L2,
+    LINE_BYTES,
     Rest,
     emit_step,
     has_element_vectors,
@@ -25,9 +30,9 @@ from ingot_compiler.codegen.emit.blocks.products.multiply_step import (
 )
 from ingot_compiler.codegen.emit.blocks.products.offsets import Offsets, moved, operand
 from ingot_compiler.codegen.emit.blocks.products.turned_factor import emit_turned
-from ingot_compiler.codegen.emit.convert import REGISTER
+from ingot_compiler.codegen.emit.convert import MEMORY, REGISTER
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, Round, i64, zeros
-from ingot_compiler.codegen.llvm_value import LlvmValue
+from ingot_compiler.codegen.llvm_value import LlvmValue, element_bits
 
 _UNROLL_MAX = 4
 # Multiply-adds that hide a loop's overhead; more would only cost compile time.
@@ -74,6 +79,8 @@ def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operand
     if tile.b_columns:
         return emit_turned(tile, axis, start, sums)
     w, unroll = tile.writer, _unroll(tile, axis)
+    if tile.next_panel and isinstance(axis.b_step, int) and _known_multiple(axis) % unroll == 0:
+        return _emit_parts(tile, axis, start, sums, unroll)
     block = _steps(tile, axis, start, unroll)
     if not isinstance(axis.extent, int):
         if axis.multiple % unroll == 0:
@@ -88,6 +95,36 @@ def _emit_depth(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operand
     else:
         sums = w.loop(ZERO, end, unroll, sums, block)
     return _steps(tile, axis, start, rest)(end, sums) if rest else sums
+
+
+def _known_multiple(axis: Axis) -> int:
+    """What the rounds of a loop are a multiple of."""
+    return axis.extent if isinstance(axis.extent, int) else axis.multiple
+
+
+def _emit_parts(
+    tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operands, unroll: int
+) -> Operands:
+    """Emit the innermost loop in parts, before each of which a line of the next panel is fetched:
+    so many steps that the tiles together fetch all of it."""
+    w, behind, element = tile.writer, tile.next_panel, MEMORY[tile.factors.b]
+    assert behind
+    assert isinstance(axis.b_step, int)
+    step_bits, line_bits = tile.vectors * axis.b_step * element_bits(element), 8 * LINE_BYTES
+    steps, rounds = unroll, _known_multiple(axis)
+    while rounds % (2 * steps) == 0 and 2 * steps * step_bits <= behind.tile_count * line_bits:
+        steps *= 2
+    part = replace(axis, extent=steps, multiple=1, whole=axis.known_rounds)
+    without = replace(tile, next_panel=None)
+
+    def body(index: LlvmValue, carried: Operands) -> Operands:
+        here = moved(w, start, index, axis)
+        place = w.binary("lshr", w.mul(here.b, behind.ratio), i64(RATIO_BITS))
+        w.prefetch(w.offset(behind.share, place, element), INTO_L2)
+        return _emit_depth(without, part, here, carried)
+
+    nonempty = _known_multiple(axis) > 1
+    return w.loop(ZERO, operand(axis.extent), steps, sums, body, nonempty=nonempty)
 
 
 def _emit_rest(

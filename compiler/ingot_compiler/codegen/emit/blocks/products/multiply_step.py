@@ -36,8 +36,8 @@ from ingot_compiler.kernels.tiles import rows_together
 from ingot_runtime.lazy_dataclass import dataclass
 
 _PREFETCH_PRODUCTS = 192  # multiply-adds of a tile between a prefetch and the use
-_INTO_L1, _INTO_L2 = 3, 2
-_LINE_BYTES = 64
+_INTO_L1, INTO_L2 = 3, 2
+LINE_BYTES = 64
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
 
 
@@ -235,14 +235,14 @@ def _begins_line(tile: AccumulatorTile, axis: Axis, step: int) -> bool:
     if not isinstance(axis.b_step, int):
         return True
     bits = axis.b_step * element_bits(MEMORY[tile.factors.b])
-    return step * bits % (8 * _LINE_BYTES) < max(bits, 1)
+    return step * bits % (8 * LINE_BYTES) < max(bits, 1)
 
 
 def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
     if not isinstance(axis.b_step, int):
         return
     if tile.steps_ahead:
-        _prefetch(tile, vectors, tile.steps_ahead * axis.b_step, _INTO_L2)
+        _prefetch(tile, vectors, tile.steps_ahead * axis.b_step, INTO_L2)
         return
     if len(tile.a) == 1:
         return
@@ -258,7 +258,7 @@ def _prefetch_b(tile: AccumulatorTile, axis: Axis, vectors: Pointers) -> None:
 def _prefetch(tile: AccumulatorTile, vectors: Pointers, distance: int, locality: int) -> None:
     """Prefetch what lies ``distance`` elements behind each vector of B; vectors of one line once."""
     element, seen = MEMORY[tile.factors.b], set[tuple[LlvmValue, int]]()
-    line = 8 * _LINE_BYTES // element_bits(element)
+    line = 8 * LINE_BYTES // element_bits(element)
     for (panel, start), (pointer, displacement) in zip(tile.b, vectors, strict=True):
         if (panel, start // line) not in seen:
             seen.add((panel, start // line))
