@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from tests.benchmarks.bench_byte_kernels import Layer, kernel_of
 from tests.benchmarks.bench_kernels import attention, convolution, depthwise, gemm
+from tests.harness.loop_code import innermost
 from tests.harness.lowering_harness import Builder, compile_graph, f32
 
 from ingot_compiler.codegen.emit.kernel import kernel_module
@@ -26,7 +27,6 @@ from ingot_compiler.targets.target import Target, parse_target
 LANES = 4
 _LINE_VECTORS = 4
 _LOOP = 3  # count, compare, branch
-_LABEL, _JUMP = re.compile(r"(\.\w+):"), re.compile(r"(?:b\.\w+|b|cbn?z|tbn?z)\s.*?(\.L\w+)$")
 _PRODUCTS = ("fmla", "bfdot", "sdot", "udot", "usdot")
 _BY_ELEMENT = re.compile(r"\.\w+\[\d\]$")
 _LOADS = ("ld",)
@@ -149,21 +149,3 @@ def _of_pixels(name: str, statement: Depthwise, code: tuple[str, ...]) -> Loop:
 
 def _product_count(code: tuple[str, ...]) -> int:
     return sum(line.startswith(_PRODUCTS) for line in code)
-
-
-def innermost(text: str) -> list[tuple[str, ...]]:
-    """Return the instructions of the loops of one block, in the order of the code."""
-    labels, code = dict[str, int](), list[str]()
-    for line in text.splitlines():
-        words = line.split("//", 1)[0].rstrip()
-        if label := _LABEL.match(words):
-            labels[label[1]] = len(code)
-        elif words.startswith("\t") and not words.lstrip().startswith("."):
-            code.append(words.strip().replace("\t", " "))
-    starts, loops = set(labels.values()), list[tuple[str, ...]]()
-    for end, line in enumerate(code):
-        jump = _JUMP.match(line)
-        first = labels.get(jump[1], end + 1) if jump else end + 1
-        if first <= end and not starts & set(range(first + 1, end + 1)):
-            loops.append(tuple(code[first : end + 1]))
-    return loops

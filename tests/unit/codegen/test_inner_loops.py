@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from tests.benchmarks.bench_byte_kernels import Layer, kernel_of
-from tests.harness.inner_loops import Loop, counted_loops, innermost
+from tests.harness.inner_loops import Loop, counted_loops
+from tests.harness.loop_code import innermost
 
 from ingot_compiler.codegen.emit.kernel import kernel_module
 from ingot_compiler.codegen.llvm_text import llvm_text
