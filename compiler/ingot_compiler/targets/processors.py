@@ -93,7 +93,7 @@ PROCESSORS = (
     ProcessorClass(
         "alder-lake", "x86-64-v3", ("alderlake",),
         _models("GenuineIntel", 6, "97", "9a", "b7", "ba", "bf"),
-        2, False, 3, 2, 48 * _KIB, 12, 5 * _MIB // 4, 35, 12,
+        2, True, 3, 2, 48 * _KIB, 12, 5 * _MIB // 4, 35, 12,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
@@ -109,9 +109,15 @@ PROCESSORS = (
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
-        "neoverse-v1", "aarch64", ("neoverse-v1", "neoverse-n2"),
-        ("0x41 0xd40", "0x41 0xd49"),
+        "neoverse-n2", "aarch64", ("neoverse-n2",),
+        ("0x41 0xd49",),
         2, False, 3, 2, 64 * _KIB, 4, _MIB, 25, 12,
+        "model: multiply-adds, additions, loads, stores; published: the rest",
+    ),
+    ProcessorClass(
+        "neoverse-v1", "aarch64", ("neoverse-v1",),
+        ("0x41 0xd40",),
+        4, False, 3, 2, 64 * _KIB, 4, _MIB, 25, 12,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
@@ -121,8 +127,14 @@ PROCESSORS = (
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
-        "cortex-a55", "aarch64", ("cortex-a55", "cortex-a53", "cortex-a72"),
-        ("0x41 0xd03", "0x41 0xd05", "0x41 0xd08"),
+        "cortex-a72", "aarch64", ("cortex-a72", "cortex-a57"),
+        ("0x41 0xd08", "0x41 0xd07"),
+        1, False, 1, 0.5, 32 * _KIB, 2, _MIB, 10, 4,
+        "model: multiply-adds, additions, loads, stores; published: the rest",
+    ),
+    ProcessorClass(
+        "cortex-a55", "aarch64", ("cortex-a55", "cortex-a53"),
+        ("0x41 0xd03", "0x41 0xd05"),
         1, False, 0.5, 1, 32 * _KIB, 4, 128 * _KIB, 8, 4,
         "published",
     ),
