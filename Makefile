@@ -27,7 +27,7 @@ test-drivers: $(READY)
 test-broad: $(READY)
 	$(BIN)/python -m pytest -q $(PROCESSES) $(OPENCL) $(PART) --ignore tests/tidy -m "broad and $(QUICK)"
 
-QUICK := not slow and not pages and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas and not arm64 and not cpus
+QUICK := not slow and not pages and not native and not zoo and not qemu and not packages and not browser and not shells and not torch and not contrib and not ptxas and not arm64 and not cpus and not ports
 
 # Three, also on two cores: some tests wait for a clock or for a process. Who has nothing left to do takes from the others, and
 # tests of one file stay together as far as that goes, since they share what they prepare.

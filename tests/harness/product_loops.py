@@ -117,7 +117,11 @@ CASES: Mapping[str, Made] = {
 @cache
 def loops_of(name: str, target: Target) -> tuple[LoopCode, ...]:
     """The innermost loops of a case's code that multiply."""
-    programs = CASES[name](target)
+    return loops_in(CASES[name](target), target)
+
+
+def loops_in(programs: Sequence[LoopProgram], target: Target) -> tuple[LoopCode, ...]:
+    """Those of kernels."""
     return tuple(
         loop
         for program in programs

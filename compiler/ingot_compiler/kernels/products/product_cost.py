@@ -78,14 +78,17 @@ def least_loss(
     )
 
 
-def direct_cycles(sizes: ProductSizes, processor: ProcessorClass) -> float:
-    """Cycles of chains of multiply-adds: a panel of weights meets all rows, then the next one."""
+def direct_cycles(
+    sizes: ProductSizes, processor: ProcessorClass, vector_cycles: float | None = None
+) -> float:
+    """Cycles of chains of multiply-adds: a panel of weights meets all rows, then the next one.
+    ``vector_cycles``: of one multiply-add, if somebody else has counted the ports' work (None: the
+    class's)."""
     tile = _TILE_ROWS * _PANEL_VECTORS
     steps = sizes.rows * sizes.columns * sizes.depth / _LANES / tile
     near_bytes = _VECTOR_BYTES * _PANEL_VECTORS
-    step = _with_memory(
-        tile / processor.multiply_adds * _AROUND, near_bytes / processor.level2_rate * _NEAR_SHARE
-    )
+    each = 1 / processor.multiply_adds if vector_cycles is None else vector_cycles
+    step = _with_memory(tile * each * _AROUND, near_bytes / processor.level2_rate * _NEAR_SHARE)
     return _with_memory(steps * step, sizes.weights_bytes / processor.far_rate)
 
 
@@ -94,8 +97,14 @@ def _with_memory(cycles: float, memory_cycles: float) -> float:
     return cycles + memory_cycles * min(1.0, memory_cycles / cycles) if cycles else memory_cycles
 
 
-def strassen_cycles(shape: StrassenShape, sizes: ProductSizes, processor: ProcessorClass) -> float:
-    """Cycles by Strassen's algorithm; rows and columns that fill no tile are direct."""
+def strassen_cycles(
+    shape: StrassenShape,
+    sizes: ProductSizes,
+    processor: ProcessorClass,
+    vector_cycles: float | None = None,
+) -> float:
+    """Cycles by Strassen's algorithm; rows and columns that fill no tile are direct.
+    ``vector_cycles``: as for ``direct_cycles``, with what additions and loads take."""
     rows = sizes.rows // shape.rows * shape.rows
     columns = sizes.columns // (shape.vectors * _LANES) * (shape.vectors * _LANES)
     tiles = (rows // shape.rows) * (columns // (shape.vectors * _LANES))
@@ -108,7 +117,7 @@ def strassen_cycles(shape: StrassenShape, sizes: ProductSizes, processor: Proces
     )
     rest = (sizes.rows - rows) * sizes.columns + rows * (sizes.columns - columns)
     computed = (
-        steps * _step_cycles(height, vectors, processor)
+        steps * _step_cycles(height, vectors, processor, vector_cycles)
         + stores / processor.stores
         + rest * sizes.depth / _LANES / processor.multiply_adds * _AROUND_REST
     )
@@ -116,12 +125,16 @@ def strassen_cycles(shape: StrassenShape, sizes: ProductSizes, processor: Proces
     return _with_memory(computed, far_bytes / processor.far_rate)
 
 
-def _step_cycles(height: int, vectors: int, processor: ProcessorClass) -> float:
+def _step_cycles(
+    height: int, vectors: int, processor: ProcessorClass, vector_cycles: float | None
+) -> float:
     """Cycles of a step of the depth of one product: the busiest of ports of multiply-adds and of
     loads, and what the second cache takes."""
     sums = vectors * _SUMS_OF_B
     busy = height * vectors + (0 if processor.adds_apart else sums)
     ports = max(busy / processor.multiply_adds, (height + vectors + sums) / processor.loads)
+    if vector_cycles is not None:
+        ports = height * vectors * vector_cycles
     near_bytes = _FLOAT_BYTES * height + _VECTOR_BYTES * (vectors + sums)
     return _with_memory(ports * _AROUND, near_bytes / processor.level2_rate * _NEAR_SHARE)
 
