@@ -23,7 +23,8 @@ class ProcessorClass:
     begins what processors say of themselves (``ingot_runtime.loader.cpu.processor_model``). ``multiply_adds``,
     ``loads``, ``stores``: of vectors that begin in a cycle. ``adds_apart``: additions have ports
     beside those of multiply-adds. ``level2_rate``, ``far_rate``: bytes that a core reads in a cycle
-    from its second cache, and from behind it.
+    from its second cache, and from behind it. ``has_tiles``: an instruction multiplies tiles, so that
+    code that does so runs there alone.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ProcessorClass:
     level2_rate: float
     far_rate: float
     source: str
+    has_tiles: bool = False
 
 
 def _models(maker: str, family: int, *models: str) -> tuple[str, ...]:
@@ -76,7 +78,7 @@ PROCESSORS = (
         "sapphire-rapids", "x86-64-v4", ("sapphirerapids", "emeraldrapids", "graniterapids"),
         _models("GenuineIntel", 6, "8f", "ad", "ae", "cf"),
         2, False, 2, 1, 48 * _KIB, 12, 2 * _MIB, 29, 7.5,
-        "measured on Emerald Rapids",
+        "measured on Emerald Rapids", has_tiles=True,
     ),
     ProcessorClass(
         "haswell", "x86-64-v3", ("haswell", "broadwell"),

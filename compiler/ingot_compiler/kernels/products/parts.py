@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.precision import BF16X3, F32, FAST, SIZE
-from ingot_compiler.kernels.matrix_tiles import matrix_tile
+from ingot_compiler.kernels.matrix_tiles import matrix_tile, rows_of_block
 from ingot_compiler.kernels.products.algorithm import PANELS, ProductFacts, Wishes
 from ingot_compiler.kernels.products.convolution import ConvShape
 from ingot_compiler.kernels.products.product_cost import ProductSizes, direct_cycles, parts_cycles
 from ingot_compiler.kernels.products.tuned import PARTS_OF_CONV, PARTS_OF_MATRIX
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
 
 _PARTS = {F32: 3, FAST: 3, BF16X3: 2}
 _GAIN_MIN = 1.05  # below it the larger weights are not worth their bytes
@@ -83,9 +82,13 @@ def _speed(facts: ProductFacts, sizes: ProductSizes, count: int, target: KernelT
     brings_rows_together = node.op == "conv" and (
         max(*node.ints("strides")) > 1 or any(size != 1 for size in facts.weights.shape[2:])
     )
-    products = len(PART_PRODUCTS[count])
-    parts = parts_cycles(sizes, products, brings_rows_together=brings_rows_together)
-    return min(direct_cycles(sizes, each) for each in target.processors) / parts
+    able = [each for each in target.processors if each.has_tiles] or target.processors
+    block = rows_of_block(sizes.rows, sizes.depth, sizes.columns, 2 * count, target)
+    return min(
+        direct_cycles(sizes, each)
+        / parts_cycles(sizes, count, block, each, brings_rows_together=brings_rows_together)
+        for each in able
+    )
 
 
 def _sizes(facts: ProductFacts) -> ProductSizes | None:

@@ -15,8 +15,10 @@ hidden. Times by those of a direct product, predicted and measured:
 | 784, 512, 512 | 0.94; 0.991 | 1.03; 1.01 |
 | 1024, 1024, 1024 | 0.93 | 1.02 to 1.05; 1.03 to 1.05 |
 
-Of six products of parts, on the Emerald Rapids: 128, 768, 768 0.74; 0.74. 400, 128, 512 0.95; 0.92.
-100, 128, 128 1.23; 1.20. 196, 64, 256 1.31; 1.31.
+Of six products of parts, on the Emerald Rapids: 128, 768, 768 0.74; 0.74. 48, 768, 768 0.75; 0.84.
+1024, 1024, 1024 0.73; 0.80. 400, 128, 512 0.95; 0.92. 100, 128, 128 1.21; 1.20. 196, 64, 256 1.28;
+1.31. Where the left factor does not stay beside the panels: 128, 3072, 768 1.00; 1.11. 128, 2048, 512
+1.01; 1.04. 64, 3072, 768 1.08; 1.00.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ingot_compiler.kernels.strassen_scratch import scratch_of
+from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
 from ingot_compiler.lowering.loops.strassen import PRODUCTS, StrassenShape
 from ingot_compiler.targets.processors import ProcessorClass
 from ingot_runtime.lazy_dataclass import dataclass
@@ -42,8 +45,12 @@ _STORES_OF_RESULT = 4  # of a vector: seven products are loaded, added, stored a
 # Of tiles that one instruction multiplies, measured on an Emerald Rapids: one product of 16x32 sums
 # by 32 of the depth, and rows of A that are brought together for it; a vector of A that is split;
 # one of results, which go through memory.
-_TILE_CYCLES, _GATHER_CYCLES, _SPLIT_CYCLES, _TILED_RESULT_CYCLES = 63.0, 30.0, 20.0, 18.0
+_TILE_CYCLES, _GATHER_CYCLES, _SPLIT_CYCLES, _TILED_RESULT_CYCLES = 60.0, 30.0, 16.0, 16.0
 _TILE = (16, 32, 32)
+_TILE_COLUMNS = 32
+_PART_BYTES = 2
+_TILED_FAR_SHARE = 0.5  # of what comes from behind the second cache: lines are read in order
+_PANELS_BESIDE = 2  # of weights: the one that is used and the one before it
 
 Choice = TypeVar("Choice")
 
@@ -153,15 +160,37 @@ def _far_bytes(
     return far_bytes
 
 
-def parts_cycles(sizes: ProductSizes, products: int, *, brings_rows_together: bool) -> float:
-    """Cycles of so many products of parts of bf16 in tiles."""
+def parts_cycles(
+    sizes: ProductSizes,
+    parts: int,
+    block: int,
+    processor: ProcessorClass,
+    *,
+    brings_rows_together: bool,
+) -> float:
+    """Cycles of products of so many parts of bf16 in tiles; a unit has ``block`` rows."""
     rows, columns, depth = (
         -(-size // tile)
         for size, tile in zip((sizes.rows, sizes.columns, sizes.depth), _TILE, strict=True)
     )
     tile_cycles = _TILE_CYCLES + (_GATHER_CYCLES if brings_rows_together else 0.0)
-    return (
-        rows * columns * depth * products * tile_cycles
+    computed = (
+        rows * columns * depth * len(PART_PRODUCTS[parts]) * tile_cycles
         + sizes.rows * sizes.depth / _LANES * _SPLIT_CYCLES
         + sizes.rows * sizes.columns / _LANES * _TILED_RESULT_CYCLES
     )
+    far_bytes = _far_bytes_of_parts(sizes, parts, block, processor)
+    return _with_memory(computed, far_bytes / processor.far_rate * _TILED_FAR_SHARE)
+
+
+def _far_bytes_of_parts(
+    sizes: ProductSizes, parts: int, block: int, processor: ProcessorClass
+) -> float:
+    """Each block of rows reads the weights; its left factor is read once, or for each panel of them
+    where it does not stay in the second cache beside panels."""
+    depth_bytes = parts * _PART_BYTES * sizes.depth
+    near_bytes = (block + _PANELS_BESIDE * _TILE_COLUMNS) * depth_bytes
+    is_near = near_bytes <= processor.level2_bytes
+    readings = 1 if is_near else -(-sizes.columns // _TILE_COLUMNS)
+    blocks = -(-sizes.rows // block)
+    return float(depth_bytes * (sizes.columns * blocks + sizes.rows * readings))
