@@ -6,10 +6,10 @@ A model that this machine lacks has no cases, and without any this file has no t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
-from tests.harness.loop_code import LoopCode, hottest
+from tests.harness.loop_code import LoopCode
 from tests.harness.port_models import (
     ADDS,
     BYTES,
@@ -20,16 +20,16 @@ from tests.harness.port_models import (
     PortModel,
     models_here,
 )
-from tests.harness.product_loops import loops_in, loops_of, product
-
-from ingot_compiler.kernels.products.product_cost import (
-    ProductSizes,
-    direct_cycles,
-    strassen_cycles,
+from tests.harness.product_loops import loops_of
+from tests.harness.product_times import (
+    facts_of,
+    product_times,
+    representatives,
+    vector_cycles,
 )
-from ingot_compiler.kernels.products.strassen import StrassenFacts, strassen_shape
-from ingot_compiler.kernels.products.tuned import MATRIX_DIRECT, MATRIX_STRASSEN
-from ingot_compiler.lowering.loops.strassen import PRODUCTS
+
+from ingot_compiler.kernels.products.product_cost import ProductSizes
+from ingot_compiler.kernels.products.strassen import strassen_shape
 from ingot_compiler.targets.processors import PROCESSORS, ProcessorClass
 from ingot_compiler.targets.target import Target, parse_target
 
@@ -53,7 +53,6 @@ CASES = (
 )  # fmt: skip
 SIZES = ((128, 768, 768), (128, 3072, 768), (784, 512, 512), (1024, 1024, 1024))
 """Rows, depth and columns."""
-_SUMS_OF_B = sum(len(side) - 1 for _, side in PRODUCTS) / len(PRODUCTS)
 _X86 = {
     MULTIPLY_ADDS: "vfmadd231ps %{r}14, %{r}15, %{r}{n}",
     ADDS: "vaddps %{r}14, %{r}15, %{r}13",
@@ -143,12 +142,6 @@ def test_inner_loops_take_the_cycles_of_the_row(model: PortModel, case: str) -> 
         assert found == pytest.approx(row_cycles(loop, row, model), rel=LOOP_TOLERANCE), loop
 
 
-def representatives(loops: Sequence[LoopCode]) -> list[LoopCode]:
-    """One of each kind among the hottest that store nothing."""
-    found = hottest([loop for loop in loops if not loop.stores])
-    return list({(loop.multiply_adds, loop.adds, loop.loads): loop for loop in found}.values())
-
-
 @pytest.mark.parametrize("case", ["weights of f16", "weights of bf16"])
 @pytest.mark.parametrize("model", WIDE_MODELS, ids=named)
 def test_elements_come_from_where_the_model_says(model: PortModel, case: str) -> None:
@@ -164,42 +157,16 @@ def test_elements_come_from_where_the_model_says(model: PortModel, case: str) ->
     assert cycles[0] <= min(cycles) * (1 + TOLERANCE)
 
 
-def vector_cycles(model: PortModel, loops: Sequence[LoopCode], target: Target) -> float:
-    """Cycles of one multiply-add: the mean of products with and without sums of B."""
-    cycles = {
-        bool(loop.adds): model.cycles(loop.text, target.arch) / loop.multiply_adds for loop in loops
-    }
-    plain = cycles[False]
-    return plain + (cycles.get(True, plain) - plain) * _SUMS_OF_B
-
-
-def times(model: PortModel, rows: int, depth: int, columns: int) -> tuple[float, float]:
-    """Cycles of the product, directly and by Strassen's algorithm: ports by the model, for the code
-    that the class gets, and memory by the row."""
-    row, sizes = ROWS[model.row], ProductSizes(rows, depth, columns)
-    target = parse_target(f"{row.level}:{row.tunings[0]}")
-    each = [
-        vector_cycles(
-            model, representatives(loops_in(product(method, *_of(sizes))(target), target)), target
-        )
-        for method in (MATRIX_DIRECT, MATRIX_STRASSEN)
-    ]
-    shape = strassen_shape(_facts(sizes), target, is_asked_for=True)
-    assert shape is not None
-    return direct_cycles(sizes, row, each[0]), strassen_cycles(shape, sizes, row, each[1])
-
-
-def _of(sizes: ProductSizes) -> tuple[int, int, int]:
-    return sizes.rows, sizes.depth, sizes.columns
-
-
-def _facts(sizes: ProductSizes) -> StrassenFacts:
-    return StrassenFacts(*_of(sizes), is_dense=True, allows_more=False)
+def times(model: PortModel, sizes: tuple[int, int, int]) -> tuple[float, float]:
+    """Cycles directly and by Strassen's algorithm."""
+    direct, strassen = product_times(ProductSizes(*sizes), ROWS[model.row], model)
+    assert strassen is not None
+    return direct, strassen
 
 
 def is_strassen(target: str, sizes: tuple[int, int, int]) -> bool:
     """What is chosen for a target."""
-    return strassen_shape(_facts(ProductSizes(*sizes)), parse_target(target)) is not None
+    return strassen_shape(facts_of(ProductSizes(*sizes)), parse_target(target)) is not None
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
@@ -208,7 +175,7 @@ def test_a_class_gets_the_method_that_its_model_calls_fastest(
     model: PortModel, sizes: tuple[int, int, int]
 ) -> None:
     """Within the tolerance."""
-    found = times(model, *sizes)
+    found = times(model, sizes)
     chosen = is_strassen(f"{WIDE}:{ROWS[model.row].tunings[0]}", sizes)
     assert found[chosen] <= min(found) * (1 + TOLERANCE)
 
@@ -218,7 +185,7 @@ def test_processors_that_nobody_has_lose_little_by_the_default(sizes: tuple[int,
     """A target without a class: the method is within the tolerance on all processors that nobody
     has measured, or the other one loses more on one of them."""
     unknown = [
-        times(model, *sizes)
+        times(model, sizes)
         for model in WIDE_MODELS
         if not ROWS[model.row].source.startswith("measured on")
     ]
