@@ -33,10 +33,8 @@ _ROW_BLOCK_MAX = 1024
 _PIXELS_MAX = 14
 _PIXELS_MIN = 7  # sums at once: a multiply-add takes four cycles, and up to two begin in one
 _INPUTS = 2  # vectors of an image in flight
-# Rows so many bytes apart share a set of a first cache, which has 8 places: more rows at once push
-# one another out (784x1024x32: 14x2 74 % of the peak, 6x4 and 8x2 95 %).
-_CACHE_WAY_BYTES = 4096
-_ROWS_IN_ONE_SET_MAX = 8
+_ROWS_MAX = 14
+_CACHE_WAY_BYTES, _CACHE_WAYS = 4096, 8  # of processors without a class
 _PANEL_BITS = 512
 _HALVED_BITS = 512
 _TOGETHER: dict[DType, int] = {"i8": 4, "u8": 4, "i16": 2}
@@ -99,9 +97,7 @@ def choose_tile(
     """Choose the register tile of a contraction with `rows` x `columns` results, whose sums are of
     ``dtype`` and take ``together`` products at a time; rows of A begin `pitch_bytes` apart, in each
     ``run`` of them (0: everywhere), and are ``depth`` long with all taps."""
-    in_one_set = (
-        isinstance(pitch_bytes, int) and pitch_bytes and pitch_bytes % _CACHE_WAY_BYTES == 0
-    )
+    most = _rows_beside(pitch_bytes, target) if isinstance(pitch_bytes, int) else _ROWS_MAX
     lanes = lanes_of(dtype, target)
     last = (
         lanes_of_rest(columns, dtype, together, target) / lanes if isinstance(columns, int) else 1
@@ -114,7 +110,7 @@ def choose_tile(
         tile
         for tile in _tiles(target, *_registers(target, dtype, together))
         if tile.rows <= height and (tile.vectors - 1) * lanes < width
-        if tile.rows <= _ROWS_IN_ONE_SET_MAX or not in_one_set
+        if tile.rows <= most
     ]
     address = _ADDRESS_CYCLES / depth if isinstance(depth, int) and depth else 0.0
 
@@ -148,6 +144,20 @@ def choose_row_block(
 
 
 @cache
+def _rows_beside(pitch_bytes: int, target: KernelTarget) -> int:
+    """Return how many rows so far apart may be read at once: those that share a set of a first cache
+    beyond its ways push one another out (784x1024x32 on Zen 4, which has 8: 14x2 74 % of the peak,
+    6x4 and 8x2 95 %; Zen 5, which has 12, reads 12 such rows at full speed). Where multiply-adds take
+    elements of registers, these are loaded seldom enough for the second cache."""
+    processors = () if target.multiplies_by_element else target.processors
+    caches = [(each.level1_bytes // each.level1_ways, each.level1_ways) for each in processors]
+    return min(
+        ways * (way_bytes // math.gcd(pitch_bytes, way_bytes)) if pitch_bytes else _ROWS_MAX
+        for way_bytes, ways in caches or [(_CACHE_WAY_BYTES, _CACHE_WAYS)]
+    )
+
+
+@cache
 def _tiles(target: KernelTarget, per_vector: int, others: int) -> list[RegisterTile]:
     """List the tiles whose accumulators fit the registers beside so many for each vector of B and
     ``others``, or one for each row where multiply-adds take an element of a register."""
@@ -157,7 +167,7 @@ def _tiles(target: KernelTarget, per_vector: int, others: int) -> list[RegisterT
     return [
         RegisterTile(r, v)
         for v in vectors
-        for r in range(1, 15)
+        for r in range(1, _ROWS_MAX + 1)
         if (r + per_vector) * v + per_row * r <= budget
     ]
 
