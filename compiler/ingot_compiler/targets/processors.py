@@ -65,19 +65,19 @@ PROCESSORS = (
     ProcessorClass(
         "skylake-x", "x86-64-v4", ("skylake-avx512", "cascadelake"),
         _models("GenuineIntel", 6, "55"),
-        2, False, 2, 1, 32 * _KIB, 8, _MIB, 30, 8,
+        2, False, 2, 1, 32 * _KIB, 8, _MIB, 48, 10,
         "model: multiply-adds, additions, loads, stores (some have one unit of 512 bits); published: the rest",
     ),
     ProcessorClass(
         "ice-lake-server", "x86-64-v4", ("icelake-server",),
         _models("GenuineIntel", 6, "6a", "6c"),
-        2, False, 2, 1, 48 * _KIB, 12, 5 * _MIB // 4, 30, 8,
+        2, False, 2, 1, 48 * _KIB, 12, 5 * _MIB // 4, 48, 10,
         "model: multiply-adds, additions, loads, stores; published: the rest",
     ),
     ProcessorClass(
         "sapphire-rapids", "x86-64-v4", ("sapphirerapids", "emeraldrapids", "graniterapids"),
         _models("GenuineIntel", 6, "8f", "ad", "ae", "cf"),
-        2, False, 2, 1, 48 * _KIB, 12, 2 * _MIB, 29, 7.5,
+        2, False, 2, 1, 48 * _KIB, 12, 2 * _MIB, 48, 10,
         "measured on Emerald Rapids", has_tiles=True,
     ),
     ProcessorClass(
