@@ -1,70 +1,79 @@
-"""Single ops for which the algorithm decides, and those that people run around products, beside
-ONNX Runtime: one thread, medians of calls in turns.
+"""Ops of all families over classes of shapes beside ONNX Runtime: one thread, calls in turns.
 
-In: an interpreter with ONNX Runtime. Out: a table; the exit code is 1 when a row is above its
-limit. Not done here: the ops (``algorithm_cases``, ``decoder_cases``,
-``everyday_cases``, ``further_cases``, ``tree_cases``).
+In: an interpreter with ONNX Runtime. Out: a line for each case, tables; the exit code is 1 when
+a result differs, when a row is above its limit, or when the mean is. Not done here: the cases
+(``sweep.families``), how one is measured (``sweep.measure``), what is known to be slower
+(``sweep.known``).
 
     taskset -c 1 python tests/benchmarks/bench_algorithms.py [--peer-python PYTHON] [--rounds N]
-    [PART OF A NAME ...]
+    [--every N] [--families PART] [PART OF A NAME ...]
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
-import statistics
 import sys
 import tempfile
-
-import numpy as np
+from collections.abc import Iterator
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
-from tests.benchmarks.algorithm_cases import ALGORITHMS
-from tests.benchmarks.decoder_cases import DECODERS
-from tests.benchmarks.everyday_cases import EVERYDAY
-from tests.benchmarks.further_cases import FURTHER
-from tests.benchmarks.measured_page import add_page_option, write_section
-from tests.benchmarks.peers import interleave
-from tests.benchmarks.tree_cases import TREES
+from tests.benchmarks.measured_page import OPS_PAGE, add_page_option, write_section
+from tests.benchmarks.sweep.engine import EngineProcess
+from tests.benchmarks.sweep.families.registry import FAMILIES, TOLERANCE_SCALES
+from tests.benchmarks.sweep.known import known
+from tests.benchmarks.sweep.making import Family, Named
+from tests.benchmarks.sweep.measure import RATIO_MAX, Row, measured
+from tests.benchmarks.sweep.summary import (
+    HEADER,
+    MEAN_MAX,
+    above,
+    family_rows,
+    mean,
+    timed,
+    unexpected,
+)
 
-from ingot_build_rules.tools.view.peer import Peer
 
-CASES = {**ALGORITHMS, **DECODERS, **EVERYDAY, **FURTHER, **TREES}
-RATIO_MAX = 1.1
-_SLICE_SECONDS = 0.03
+def chosen(options: argparse.Namespace) -> Iterator[tuple[Family, Named]]:
+    """The cases that the arguments name, or each so many."""
+    everything = (
+        (family, case)
+        for family in FAMILIES
+        if options.families in family.__name__
+        for case in family()
+        if not options.names or any(part in case[0] for part in options.names)
+    )
+    return itertools.islice(everything, 0, None, options.every)
 
 
-def measure(name: str, python: str, rounds: int, work: str) -> tuple[float, float]:
-    """Seconds per call: ours, ONNX Runtime's."""
-    import ingot
-
-    model, inputs = CASES[name]()
-    paths = {suffix: os.path.join(work, f"case.{suffix}") for suffix in ("onnx", "ingot", "npz")}
-    with open(paths["onnx"], "wb") as file:
-        file.write(model.SerializeToString())
-    ingot.compile(model).save(paths["ingot"])
-    np.savez(paths["npz"], allow_pickle=False, **inputs)
-    peers = [
-        Peer("ingot", sys.executable, paths["ingot"], paths["npz"], 1),
-        Peer("onnxruntime", python, paths["onnx"], paths["npz"], 1),
+def sweep(options: argparse.Namespace) -> Iterator[Row]:
+    """Measure case after case."""
+    engines = [
+        EngineProcess("ingot", sys.executable),
+        EngineProcess("onnxruntime", options.peer_python),
     ]
-    ours, theirs = interleave(peers, rounds, _SLICE_SECONDS)
-    for peer in peers:
-        peer.close()
-    return ours, theirs
+    try:
+        with tempfile.TemporaryDirectory() as work:
+            for family, (name, make) in chosen(options):
+                scale = TOLERANCE_SCALES.get(family, 1.0)
+                yield measured(
+                    family.__name__, name, make, engines, work, options.rounds, scale
+                )  # fmt: skip
+    finally:
+        for engine in engines:
+            engine.close()
 
 
-def page_rows(ratios: dict[str, float]) -> list[list[str]]:
-    """The geometric mean, the least, and each that takes longer than ONNX Runtime."""
-    least = min(ratios, key=lambda name: ratios[name])
-    mean = statistics.geometric_mean(ratios.values())
-    slower = sorted((name for name in ratios if ratios[name] > 1), key=lambda name: -ratios[name])
-    return [
-        [f"geometric mean of {len(ratios)}", f"{mean:.3f}"],
-        *([name, f"{ratios[name]:.2f}"] for name in (least, *slower)),
-    ]
+def said(row: Row) -> str:
+    """One line for one row."""
+    if row.fault:
+        return f"{row.name:44} {'WRONG' if row.wrong else 'no peer'}: {row.fault}"
+    verdict = "" if row.ratio <= RATIO_MAX else f"above {RATIO_MAX}"
+    times = f"{row.ours * 1e6:9.1f} {row.theirs * 1e6:12.1f}"
+    return f"{row.name:44} {times}   {row.ratio:.2f} {verdict}".rstrip()
 
 
 def main() -> int:
@@ -72,26 +81,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="PART")
     parser.add_argument("--peer-python", default=sys.executable)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--every", type=int, default=1, help="one case of so many")
+    parser.add_argument("--families", default="", help="a part of the names of families")
     add_page_option(parser)
     options = parser.parse_args()
-    ratios: dict[str, float] = {}
-    print(f"{'op':26} {'ingot us':>9} {'onnxruntime':>12}   ratio")
-    with tempfile.TemporaryDirectory() as work:
-        for name in CASES:
-            if options.names and not any(part in name for part in options.names):
-                continue
-            ours, theirs = measure(name, options.peer_python, options.rounds, work)
-            ratio = ours / theirs
-            ratios[name] = ratio
-            verdict = "ok" if ratio <= RATIO_MAX else f"above {RATIO_MAX}"
-            print(
-                f"{name:26} {ours * 1e6:9.1f} {theirs * 1e6:12.1f}   {ratio:.2f} {verdict}",
-                flush=True,
-            )
-    if options.page and ratios:
-        write_section(("op", "by ONNX Runtime"), page_rows(ratios))
-    return int(max(ratios.values(), default=0.0) > RATIO_MAX)
+    rows: list[Row] = []
+    print(f"{'case':44} {'ingot us':>9} {'onnxruntime':>12}   ratio")
+    for row in sweep(options):
+        rows.append(row)
+        print(said(row), flush=True)
+    good = timed(rows)
+    if not good:
+        return int(any(row.wrong for row in rows))
+    print("", "\t".join(HEADER), *("\t".join(line) for line in family_rows(rows)), "", sep="\n")
+    for row in above(rows):
+        listed = known(row.name)
+        print(f"{row.ratio:.2f} {row.name}: {listed.why if listed else 'not known'}")
+    for row in rows:
+        if row.fault:
+            print(said(row))
+    if options.page:
+        write_section(HEADER, family_rows(rows), OPS_PAGE)
+    return int(bool(unexpected(rows)) or mean(good) > MEAN_MAX)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measurements.md"
+OPS_PAGE = ROOT / "docs" / "measured-ops.md"
 _BETWEEN = r"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)"
 
 
@@ -55,15 +56,15 @@ def with_section(
     section = f"`{command}` on {processor}, {date}:\n\n{table(header, rows)}"
     made, count = pattern.subn(lambda found: found[1] + section + found[2], text)
     if count != 1:
-        raise ValueError(f"expected one section of {benchmark} in {PAGE.name}, got {count}")
+        raise ValueError(f"expected one section of {benchmark}, got {count}")
     return made
 
 
-def write_section(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def write_section(header: Sequence[str], rows: Iterable[Sequence[str]], page: Path = PAGE) -> None:
     """Write the section of the benchmark that runs, as it was called, here and today."""
     benchmark = Path(sys.argv[0]).name
     made = with_section(
-        PAGE.read_text(encoding="utf-8"),
+        page.read_text(encoding="utf-8"),
         benchmark,
         f"{_scheduling()}python {_called(benchmark)}{words_of(sys.argv[1:])}",
         processor_name(),
@@ -71,7 +72,7 @@ def write_section(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         header,
         rows,
     )
-    PAGE.write_text(made, encoding="utf-8")
+    page.write_text(made, encoding="utf-8")
 
 
 def words_of(arguments: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Pages stay short, and each section of the page of measurements has a benchmark that owns it."""
+"""Pages stay short, and each section of the pages of measurements has a benchmark that owns it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tests.benchmarks.measured_page import PAGE, with_section, words_of
+from tests.benchmarks.measured_page import OPS_PAGE, PAGE, with_section, words_of
 from tests.tidy.source import ROOT
 
 BENCHMARKS = ROOT / "tests" / "benchmarks"
@@ -20,9 +20,10 @@ _FIRST_LINE = re.compile(
 
 def sections() -> Iterator[tuple[str, str]]:
     """The owner of each section, and what stands between its markers."""
-    for found in _SECTION.finditer(PAGE.read_text(encoding="utf-8")):
-        assert found[1] == found[3]
-        yield found[1], found[2]
+    for page in (PAGE, OPS_PAGE):
+        for found in _SECTION.finditer(page.read_text(encoding="utf-8")):
+            assert found[1] == found[3]
+            yield found[1], found[2]
 
 
 @pytest.mark.parametrize("page", BYTES_MAX)
@@ -40,7 +41,8 @@ def test_each_section_has_one_owner_that_there_is() -> None:
     """A benchmark, or a script elsewhere in the tests; none has two sections; no marker is alone."""
     owners = [owner for owner, _ in sections()]
     assert len(set(owners)) == len(owners)
-    assert PAGE.read_text(encoding="utf-8").count("<!-- ") == 2 * len(owners)
+    texts = [page.read_text(encoding="utf-8") for page in (PAGE, OPS_PAGE)]
+    assert sum(text.count("<!-- ") for text in texts) == 2 * len(owners)
     for owner in owners:
         assert (ROOT / owner if "/" in owner else BENCHMARKS / owner).is_file(), owner
 
