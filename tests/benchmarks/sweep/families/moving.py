@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from tests.benchmarks.single_node import Array
@@ -165,8 +166,8 @@ def gathers() -> Iterator[Named]:
 def _different(count: int, most: int) -> Drawn:
     """Rows in any order, none twice."""
 
-    def draw() -> Array:
-        return np.random.default_rng(count).permutation(most)[:count].reshape(count, 1)
+    def draw(generator: np.random.Generator) -> Array:
+        return generator.permutation(most)[:count].reshape(count, 1)
 
     return draw
 
@@ -203,17 +204,18 @@ def reversed_sequences() -> Iterator[Named]:
     ):  # fmt: skip
         for known, opening in (("n", ""), ("", ""), ("", "open")):
             most = shape[1 - batch]
-            given = {"x": numbers(*shape), "n": partial(_lengths, shape[batch], most)}
+            lengths: Drawn = partial(_lengths, shape[batch], most)
+            given = {"x": numbers(*shape), "n": lengths}
             words = (opening, "" if known else "of a run")
-            axes = {"batch_axis": batch, "time_axis": 1 - batch}
+            axes: dict[str, Any] = {"batch_axis": batch, "time_axis": 1 - batch}
             yield (
                 named("reverse", sizes(shape), f"batch {batch}", *words),
                 single("ReverseSequence", given, known, opening, **axes),
             )
 
 
-def _lengths(count: int, most: int) -> Array:
-    return np.random.default_rng(count).integers(1, most + 1, count)
+def _lengths(count: int, most: int, generator: np.random.Generator) -> Array:
+    return generator.integers(1, most + 1, count)
 
 
 def transposed_producers() -> Iterator[Named]:

@@ -6,7 +6,6 @@ In: nothing. Out: families of cases. Not done here: their list (``registry``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 from tests.benchmarks.single_node import Array, Case
@@ -68,14 +67,14 @@ def batches_of_products() -> Iterator[Named]:
             given = {"a": numbers(*a), "b": numbers(*b)}
             name = named("batch", sizes(a), "by", sizes(b), opening)
             yield name, single("MatMul", given, opening=opening)
-    for equation, a, b in (
+    for equation, left, right in (
         ("bhid,bhjd->bhij", (1, 8, 64, 32), (1, 8, 64, 32)), ("bij,bjk->bik", (4, 64, 64), (4, 64, 64)),
         ("bchw,cd->bdhw", (1, 64, 32, 32), (64, 32)), ("i,j->ij", (300,), (300,)),
         ("bij,bj->bi", (8, 100, 64), (8, 64)), ("bi,bi->b", (500, 64), (500, 64)),
         ("ij,ij->", (200, 250), (200, 250)), ("abc,abd->cd", (8, 50, 16), (8, 50, 24)),
     ):  # fmt: skip
         for opening in OPENINGS:
-            given = {"a": numbers(*a), "b": numbers(*b)}
+            given = {"a": numbers(*left), "b": numbers(*right)}
             name = named("equation", equation, opening)
             yield name, single("Einsum", given, opening=opening, equation=equation)
 
@@ -118,8 +117,7 @@ def _cache(
     given = {
         "q": numbers(batch, 1, heads * depth), "k": numbers(batch, 1, keys * depth),
         "v": numbers(batch, 1, keys * depth), "pk": numbers(batch, keys, past, depth),
-        "pv": numbers(batch, keys, past, depth), "sl": partial(np.full, batch, past, np.int32),
-        "tl": scalar(past + 1, "i32"),
+        "pv": numbers(batch, keys, past, depth), "sl": exactly(*[past] * batch, dtype="i32"), "tl": scalar(past + 1, "i32"),
     }  # fmt: skip
     return single(
         "GroupQueryAttention", given, "", opening, "y ok ov", domain=MICROSOFT, num_heads=heads,
@@ -163,8 +161,8 @@ def attention() -> Iterator[Named]:
 def _scaled(*shape: int) -> Drawn:
     """Weights whose products stay small."""
 
-    def draw() -> Array:
-        return np.asarray(numbers(*shape)() / np.float32(shape[-2] ** 0.5))
+    def draw(generator: np.random.Generator) -> Array:
+        return np.asarray(numbers(*shape)(generator) / np.float32(shape[-1] ** 0.5))
 
     return draw
 

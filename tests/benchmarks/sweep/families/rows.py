@@ -102,11 +102,11 @@ def norms() -> Iterator[Named]:
                 named("lp norm of", sizes(shape), opening),
                 single("LpNormalization", {"x": given["x"]}, opening=opening, axis=-1, p=2),
             )
-    for shape in ((1, 3, 64, 64), (8, 32, 14, 14), (2, 16, 1000), (32, 64, 7, 7)):
+    for image in ((1, 3, 64, 64), (8, 32, 14, 14), (2, 16, 1000), (32, 64, 7, 7)):
         for opening in OPENINGS:
-            given = {"x": numbers(*shape), "s": numbers(shape[1]), "b": numbers(shape[1])}
+            given = {"x": numbers(*image), "s": numbers(image[1]), "b": numbers(image[1])}
             yield (
-                named("instance norm", sizes(shape), opening),
+                named("instance norm", sizes(image), opening),
                 single("InstanceNormalization", given, "s b", "image" if opening else ""),
             )
 

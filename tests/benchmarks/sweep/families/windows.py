@@ -51,10 +51,10 @@ def pools_of_other_ranks() -> Iterator[Named]:
             rank = len(shape) - 2
             name = named("pool", kind, f"k{kernel}", sizes(shape))
             yield name, single(op, {"x": numbers(*shape)}, **_same(kernel, rank))
-        for kernel, shape in ((2, (1, 16, 64, 64)), (4, (8, 3, 64, 64)), (16, (1, 3, 224, 224))):
-            name = named("pool", kind, f"k{kernel} s{kernel}", sizes(shape))
-            window = {"kernel_shape": [kernel] * 2, "strides": [kernel] * 2}
-            yield name, single(op, {"x": numbers(*shape)}, **window)
+        for kernel, image in ((2, (1, 16, 64, 64)), (4, (8, 3, 64, 64)), (16, (1, 3, 224, 224))):
+            name = named("pool", kind, f"k{kernel} s{kernel}", sizes(image))
+            window: dict[str, Any] = {"kernel_shape": [kernel] * 2, "strides": [kernel] * 2}
+            yield name, single(op, {"x": numbers(*image)}, **window)
     for kernel in (3, 9):
         for dtype in ("f64", "f16", "i8", "u8"):
             name = named("pool max", f"k{kernel} 1x4x60x80", dtype)
