@@ -123,6 +123,28 @@ def test_scales_of_a_run(tmp_path: Path) -> None:
     assert [result["y"].shape[2:] for result in results] == [(10, 12), (2, 4), (6, 10)]
 
 
+@pytest.mark.sweep(1)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1)])
+def test_scales_of_a_run_for_all_axes(tmp_path: Path, mode: str, order: tuple[int, ...]) -> None:
+    """Of four axes, in rows or in pixels, they give what the same scales in a model give."""
+    x, scales = image(2, 5, 6, 7), np.array([1, 2, 1.5, 0.6], np.float32)
+    models = []
+    for stored in ({}, {"s": scales}):
+        nodes = [
+            node("Transpose", "x", "t", perm=order),
+            node("Resize", "t - s", "y", mode=mode),
+        ]
+        inputs = [tensor("x", x.shape), *([] if stored else [tensor("s", [4])])]
+        models.append(make_model(nodes, inputs, [tensor("y", None)], stored))
+    of_run, known = models
+    ingot.compile(known).save(tmp_path / "known")
+    (right,) = run_all_ways(tmp_path / "known", [{"x": x}])
+    ingot.compile(of_run).save(tmp_path / "run")
+    (found,) = run_all_ways(tmp_path / "run", [{"x": x, "s": scales}])
+    assert_close(found["y"], right["y"], 1e-5, 1e-5)
+
+
 def test_crop(tmp_path: Path) -> None:
     """A region of interest is cut out; what lies outside of the image has the extrapolation
     value."""

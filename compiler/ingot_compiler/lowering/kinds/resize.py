@@ -41,14 +41,13 @@ Chosen = Mapping[int, Dim]
 
 
 def lower_resize(group: Group, target: KernelTarget) -> LoweredGroup:
-    """One launch, or one for the axis in lanes behind one for the others."""
+    """One launch, or one for the axis in lanes behind those for the others."""
     del target
     parts = split_resize(group)
     if parts is None:
         return one_launch(_program(group))
-    before, behind, workspace = parts
-    programs = _program(before), _program(behind)
-    return launches_in_turn(group, (before, behind), programs, workspace)
+    programs = tuple(_program(part) for part in parts.parts)
+    return launches_in_turn(group, parts.parts, programs, *parts.between)
 
 
 def _program(group: Group) -> LoopProgram:

@@ -19,7 +19,7 @@ from ingot_compiler.lowering.groups.space import point
 from ingot_compiler.lowering.loops.loop_values import COMPARISONS, Apply, Constant, FromIndex, Value
 from ingot_runtime.lazy_dataclass import dataclass
 
-_WRITTEN_OUT_MAX = 16
+WRITTEN_OUT_MAX = 16
 
 
 def apply(function: str, *arguments: Value) -> Value:
@@ -133,7 +133,7 @@ class ResizeScope:
         if self.is_antialias and self.vectors:
             return True
         counts = (self.tap_range(position)[1] for position in range(len(self.axes)))
-        return math.prod(counts) > _WRITTEN_OUT_MAX
+        return math.prod(counts) > WRITTEN_OUT_MAX
 
     def tap_range(self, position: int) -> tuple[int, int]:
         """First tap relative to the floor of the coordinate, and their number, where these are
