@@ -12,6 +12,8 @@ first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ingot_compiler.codegen.emit.half import (
     double_to_odd_float,
     float_to_half,
@@ -29,10 +31,12 @@ MEMORY: dict[DType, str] = {
 }  # fmt: skip
 REGISTER: dict[DType, str] = {**MEMORY, "f16": "float", "bf16": "float", "bool": "i1"}
 
-_TRUNCATIONS = {  # lanes -> feature, intrinsic
-    4: ("ssse3", "llvm.x86.sse2.cvttps2dq"),
-    8: ("avx", "llvm.x86.avx.cvtt.ps2dq.256"),
-    16: ("avx512f", "llvm.x86.avx512.mask.cvttps2dq.512"),
+_TRUNCATIONS = {  # element, lanes of a register -> feature, intrinsic
+    ("float", 4): ("ssse3", "llvm.x86.sse2.cvttps2dq"),
+    ("float", 8): ("avx", "llvm.x86.avx.cvtt.ps2dq.256"),
+    ("float", 16): ("avx512f", "llvm.x86.avx512.mask.cvttps2dq.512"),
+    ("double", 4): ("avx", "llvm.x86.avx.cvtt.pd2dq.256"),
+    ("double", 8): ("avx512f", "llvm.x86.avx512.mask.cvttpd2dq.512"),
 }
 _CURRENT_ROUNDING = 4
 
@@ -120,13 +124,23 @@ def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
 
 
 def _to_i32_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
-    """``cvttps2dq``, where the target has it for so many lanes."""
-    feature, name = _TRUNCATIONS.get(value.lanes, ("", ""))
-    if not name or value.element != "float" or feature not in w.target.features:
+    """``cvttps2dq`` where the target has it for so many lanes, ``cvttpd2dq`` for each register of
+    doubles."""
+    lanes = value.lanes
+    if value.element == "double":
+        lanes = 8 if "avx512f" in w.target.features and lanes > 4 else 4
+    feature, name = _TRUNCATIONS.get((value.element, lanes), ("", ""))
+    if not name or value.lanes % lanes or feature not in w.target.features:
         return None
-    if feature != "avx512f":
-        return w.call(name, (value,), "i32", value.lanes)
-    return _truncated(w, name, value, "i32")
+    is_masked = feature == "avx512f"
+    return _by_registers(
+        w,
+        value,
+        lanes,
+        lambda part: (
+            _truncated(w, name, part, "i32") if is_masked else w.call(name, (part,), "i32", lanes)
+        ),
+    )
 
 
 def _to_i64_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
@@ -134,10 +148,22 @@ def _to_i64_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
     if "avx512dq" not in w.target.features or value.lanes not in (8, 16):
         return None
     name = f"llvm.x86.avx512.mask.cvttp{value.element[0].replace('f', 's')}2qq.512"
-    starts = range(0, value.lanes, 8)
-    parts = [w.shuffle(value, range(start, start + 8)) for start in starts]
-    low, *high = (_truncated(w, name, part, "i64") for part in parts)
-    return w.shuffle(low, range(16), high[0]) if high else low
+    return _by_registers(w, value, 8, lambda part: _truncated(w, name, part, "i64"))
+
+
+def _by_registers(
+    w: Writer, value: LlvmValue, lanes: int, convert: Callable[[LlvmValue], LlvmValue]
+) -> LlvmValue:
+    """A conversion of so many lanes at once, joined again."""
+    if value.lanes == lanes:
+        return convert(value)
+    starts = range(0, value.lanes, lanes)
+    parts = [convert(w.shuffle(value, range(start, start + lanes))) for start in starts]
+    while len(parts) > 1:
+        width = parts[0].lanes
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [w.shuffle(low, range(2 * width), high) for low, high in pairs]
+    return parts[0]
 
 
 def _truncated(w: Writer, name: str, value: LlvmValue, element: str) -> LlvmValue:
