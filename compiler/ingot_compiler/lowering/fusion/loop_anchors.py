@@ -161,6 +161,17 @@ def stored_only(kind: Kind) -> AnchorRule:
     return rule
 
 
+def cumsum(fuser: Fuser, index: int, node: Node) -> None:
+    """Sums along an axis before the last one of a transposed operand would be stored far from each
+    other, one at a time: such an operand lies row by row, so that lines run in lanes."""
+    (x,) = node.operands
+    shape, strides = fuser.values.type_of(x).shape, fuser.where(x).view.strides
+    is_last = node.integer("axis") == len(shape) - 1
+    are_apart = not is_last and strides[-1] not in (0, 1) and typical(shape[-1]) >= LANES_MIN
+    leaf = fuser.leaf_at(x, contiguous(fuser, x)) if are_apart else fuser.leaf(x)
+    fuser.defer_anchor(index, node, CUMSUM, [leaf])
+
+
 def linear_attention(fuser: Fuser, index: int, node: Node) -> None:
     """Operands as they lie; the kernel has two results, and a workspace. A head's state is read
     before it is written, so both may lie in one memory."""
@@ -262,7 +273,7 @@ LOOP_ANCHORS: dict[str, Anchor] = {
     "argsort": Anchor(argsort),
     "average_pool": Anchor(pool, reads_image=True),
     "conv_transpose": Anchor(conv_transpose),
-    "cumsum": Anchor(stored_only(CUMSUM)),
+    "cumsum": Anchor(cumsum),
     "group_norm": Anchor(stored_only(GROUP_NORM)),
     "layer_norm": Anchor(rows),
     "linear_attention": Anchor(linear_attention),
