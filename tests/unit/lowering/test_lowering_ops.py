@@ -216,6 +216,37 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
             check_graph(builder, [y], [x], 2e-5, RUNNABLE)
 
 
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 8, 9, 40])
+def test_the_greatest_of_short_rows(width: int) -> None:
+    """Rows of a known length and of an open one, in lanes or each alone: the same element and the
+    same place, among equal ones and NaN."""
+    x = np.round(normal(0, 3, 45, width))
+    x[0, 7, width // 2] = x[2, 40, 0] = np.nan
+    for kind in (f32(*x.shape), TensorType("f32", (3, symbol("n"), symbol("m")))):
+        builder = Builder([kind])
+        found = [
+            builder.op("argmax", 0, axis=2, select_last=False, keepdims=False),
+            builder.op("argmin", 0, axis=2, select_last=True, keepdims=True),
+            builder.op("reduce", 0, function="max", axes=(2,), keepdims=False),
+            builder.op("reduce", builder.op("neg", 0), function="min", axes=(2,), keepdims=True),
+            builder.op("reduce", 0, function="max", axes=(1, 2), keepdims=True),
+        ]
+        check_graph(builder, found, [x], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("width", [3, 40])
+def test_running_sums_of_transposed(width: int) -> None:
+    """Along each axis, of a known shape and of an open one."""
+    x = np.round(normal(0, 2, width, 30))
+    for axis in (0, 1, 2):
+        for kind in (f32(*x.shape), TensorType("f32", (2, symbol("n"), symbol("m")))):
+            builder = Builder([kind])
+            turned = builder.op("transpose", 0, permutation=(0, 2, 1))
+            y = builder.op("cumsum", turned, axis=axis, exclusive=False, reverse=False)
+            check_graph(builder, [y], [x], 0, RUNNABLE)
+
+
 def test_what_rows_of_open_length_share_is_read_once() -> None:
     """The row that is picked is looked up before the loop over its elements, unless it has none."""
     builder = Builder(

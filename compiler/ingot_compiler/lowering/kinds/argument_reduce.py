@@ -2,15 +2,16 @@
 extreme.
 
 In: a group anchored by one of them. Out: its loop program: units are kept positions, those that lie
-together in lanes. Not done here: top-k.
+together in lanes, or whose few elements do. Not done here: top-k.
 """
 
-from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbol
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.groups.fused import Group
+from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.line_lanes import LineLanes
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import ReduceFunction
@@ -18,16 +19,37 @@ from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex
 from ingot_compiler.lowering.loops.program import LoopProgram, Reduce, Store
 
 _LAST = (1 << 63) - 1
+_SHORT_MAX = 4  # elements of a line up to which lines are in lanes, whose vectors are shuffled
+_OPEN_SHORT_MAX = 8  # the same where only a run knows it, so that they are gathered
 
 
-def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
-    """The extreme value first, then the first (or last) index that has it."""
+def lower_argument_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
+    """One kernel; where only a run knows whether lines are short, one of two."""
     del target
+    axis, x = group.nodes[group.anchor].integer("axis"), group.operands[0]
+    lines, short = LineLanes.of(x, axis), LineLanes.of_short(x, axis)
+    length = x.type.shape[axis]
+    if not lines.are_alone or short is None or _is_long(length) == 1:
+        return one_launch(_program(group, lines))
+    beside = one_launch(_program(group, short))
+    if isinstance(length, int):
+        return beside
+    return choose(_is_long(length), one_launch(_program(group, lines)), beside)
+
+
+def _is_long(length: Dim) -> Dim:
+    """1 for lines that are in lanes themselves, else 0."""
+    most = _SHORT_MAX if isinstance(length, int) else _OPEN_SHORT_MAX
+    return dim_min(1, dim_max(0, length - most))
+
+
+def _program(group: Group, lines: LineLanes) -> LoopProgram:
+    """The extreme value first, then the first (or last) index that has it."""
     anchor = group.nodes[group.anchor]
     x, result = group.operands[0], group.results[0]
     axis, select_last = anchor.integer("axis"), anchor.flag("select_last")
     shape, dtype = x.type.shape, x.type.dtype
-    buffers, lines = GroupBuffers(group), LineLanes.of(x, axis)
+    buffers = GroupBuffers(group)
     here, there = (
         Load(buffers.number(x), lines.place(symbol(variable)).offset(x.view))
         for variable in ("i", "j")
@@ -52,7 +74,7 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
 
 ARGUMENT_REDUCE = Kind(
     "argument_reduce",
-    one_kernel(lower_argument_reduce),
+    lower_argument_reduce,
     ResultLayout.ROW_MAJOR,
     takes_followers=False,
 )

@@ -43,7 +43,22 @@ class LineLanes:
             for other in other_axes(shape, axis)
             if strides[other] == 1 and typical(shape[other]) > 1
         ]
-        lanes = innermost[:1]
+        return LineLanes._along(x, axis, innermost[:1])
+
+    @staticmethod
+    def of_short(x: Operand, axis: int) -> LineLanes | None:
+        """Lanes for lines that lie together themselves and have few elements, one line behind the
+        other; None where they do not lie so."""
+        shape, strides = x.type.shape, x.view.strides
+        if strides[axis] != 1:
+            return None
+        near = [other for other in other_axes(shape, axis) if strides[other] == shape[axis]]
+        return LineLanes._along(x, axis, near[:1]) if near else None
+
+    @staticmethod
+    def _along(x: Operand, axis: int, lanes: list[int]) -> LineLanes:
+        """Lines beside each other along some axes, and those that go on where these end."""
+        shape, strides = x.type.shape, x.view.strides
         while lanes and lanes[0] - 1 in other_axes(shape, axis):
             if strides[lanes[0] - 1] != dim_mul(strides[lanes[0]], shape[lanes[0]]):
                 break

@@ -90,6 +90,8 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
         return lower_split(reduction)
     whole = one_launch(_whole(reduction))
     lowered = whole if split == 0 else choose(split, lower_split(reduction), whole)
+    if (short := reduction.of_short_rows()) is not None:
+        return choose(short[0], one_launch(_whole(short[1])), lowered)
     lane = bare_symbol(reduction.lane_count)
     if lane is None:
         return lowered

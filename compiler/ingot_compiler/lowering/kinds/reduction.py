@@ -7,11 +7,14 @@ In: a group anchored by ``reduce``. Out: ``Reduction``. Not done here: its loops
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import (
     Dim,
+    dim_add,
     dim_floordiv,
+    dim_max,
     dim_min,
     dim_mod,
     dim_mul,
@@ -35,6 +38,7 @@ ReduceFunction = OneOf["sum", "product", "max", "min"]
 LANE = "j"
 _APART_MAX = 4  # elements from lane to lane
 _APART_LANES_MIN = 16  # a vector of any target
+_SHORT_MAX = 8  # elements of a row that a run finds to be short
 _BLOCK = 1024  # lanes of a unit whose elements lie apart
 LANES_MIN = 8  # results beside each other that are in lanes where no operand has all elements
 _FUNCTIONS: dict[str, ReduceFunction] = {
@@ -74,6 +78,21 @@ class Reduction:
             lane_axis = _axis_apart(group, source, kept)
         outer = tuple(axis for axis in kept if axis != lane_axis)
         return Reduction(group, anchor, source, types[anchor.results[0]], reduced, outer, lane_axis)
+
+    def of_short_rows(self) -> tuple[Dim, Reduction] | None:
+        """Where only a run knows how many elements lie together that are reduced: 1 for sizes of
+        which they are few, else 0, and the reduction whose lanes are rows of them, gathered. None
+        where that is no form of it."""
+        if self.lane_axis is not None or self.function not in ("max", "min"):
+            return None
+        views = [operand.view for operand in _whole_operands(self.group, self.source)]
+        for axis in self.outer:
+            steps = {view.strides[axis] for view in views}
+            if steps == {self.element_count} and not isinstance(self.element_count, int):
+                outer = tuple(other for other in self.outer if other != axis)
+                few = dim_max(0, dim_add(_SHORT_MAX + 1, dim_mul(self.element_count, -1)))
+                return dim_min(1, few), replace(self, outer=outer, lane_axis=axis)
+        return None
 
     @property
     def function(self) -> ReduceFunction:
