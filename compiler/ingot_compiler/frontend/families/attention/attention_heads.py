@@ -103,9 +103,10 @@ def attend(
             context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=True),
             None,
         )
-    heads = context.shape_of(q)[1]
-    k, v = (_repeated(context, x, heads) for x in (k, v))
-    scores = scaled(context, context.add("matmul", q, transpose(context, k, (0, 1, 3, 2))), scale)
+    groups, heads = context.shape_of(k)[1], context.shape_of(q)[:3]
+    columns = transpose(context, k, (0, 1, 3, 2))
+    products = context.add("matmul", _with_rows_of_group(context, q, groups), columns)
+    scores = scaled(context, _with_heads(context, products, heads), scale)
     if softmax.cap:
         bounded = context.add("tanh", scaled(context, scores, 1 / softmax.cap))
         scores = scaled(context, bounded, softmax.cap)
@@ -115,7 +116,8 @@ def attend(
         scores = context.add("add", scores, mask)
     shares = _shares(context, scores, softmax.sink)
     wanted = {1: scores, 2: shares}.get(softmax.wants_scores)
-    return context.add("matmul", shares, v), wanted
+    result = context.add("matmul", _with_rows_of_group(context, shares, groups), v)
+    return _with_heads(context, result, heads), wanted
 
 
 def _suits_kernel(context: OpContext, q: int, v: int) -> bool:
@@ -126,15 +128,20 @@ def _suits_kernel(context: OpContext, q: int, v: int) -> bool:
     return isinstance(size, int) and not is_computed and context.dtype_of(q) != "f64"
 
 
-def _repeated(context: OpContext, x: int, heads: Dim) -> int:
-    """[B, G, T, D] as [B, heads, T, D]: each head of G as often as it is read."""
-    batch, groups, rows, size = context.shape_of(x)
+def _with_rows_of_group(context: OpContext, x: int, groups: Dim) -> int:
+    """[B, H, S, N] as [B, G, H / G * S, N]: the rows of all heads that read the same keys, which
+    are not repeated."""
+    batch, heads, rows, size = context.shape_of(x)
     if groups == heads:
         return x
-    repeats = dim_floordiv(heads, groups)
-    column = reshape(context, x, (batch, groups, 1, rows, size))
-    wide = broadcast_to(context, column, (batch, groups, repeats, rows, size))
-    return reshape(context, wide, (batch, heads, rows, size))
+    together = dim_mul(dim_floordiv(heads, groups), rows)
+    return reshape(context, x, (batch, groups, together, size))
+
+
+def _with_heads(context: OpContext, x: int, heads: Sequence[Dim]) -> int:
+    """[B, G, H / G * S, N] as [B, H, S, N], of which ``heads`` are the first three."""
+    shape = (*heads, context.shape_of(x)[3])
+    return x if context.shape_of(x) == shape else reshape(context, x, shape)
 
 
 def _causal(context: OpContext, scores: int) -> int:
