@@ -144,18 +144,21 @@ def test_spread_loads_touch_nothing_outside(dtype: DType, target: Target) -> Non
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "i8", "bool", "i64"])
-def test_strided_stores_scatter(dtype: DType, target: Target) -> None:
+def test_strided_stores(dtype: DType, target: Target) -> None:
     """Stores with a stride write their elements and no others, for every length up to two vectors
-    and one."""
-    program = _program(
-        f"{dtype} {dtype}", (For("j", _N, "vector", (Store(1, 3 * _J + 1, Load(0, _J)),)),)
-    )
-    for n in range(2 * target.f32_lanes + 2):
-        x = np.ones(n, NUMPY[dtype])
-        y = _run(program, target, x, np.zeros(3 * n + 4, NUMPY[dtype]), n=n)
-        expected = np.zeros_like(y)
-        expected[1 : 1 + 3 * n : 3] = x
-        np.testing.assert_array_equal(y, expected)
+    and one, where the memory ends behind the last one."""
+    for step in (2, 3, 4, 5):
+        program = _program(
+            f"{dtype} {dtype}", (For("j", _N, "vector", (Store(1, step * _J + 1, Load(0, _J)),)),)
+        )
+        for n in range(2 * target.f32_lanes + 2):
+            x = np.ones(n, NUMPY[dtype])
+            y, keep = _fenced(step * max(n - 1, 0) + 2, dtype)
+            y[:] = 0
+            expected = np.zeros_like(y)
+            expected[1 : 1 + step * n : step] = x
+            np.testing.assert_array_equal(_run(program, target, x, y, n=n), expected)
+            del keep
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)

@@ -33,6 +33,7 @@ from ingot_compiler.codegen.emit.spread_loads import (
     load_places,
     load_repeated,
 )
+from ingot_compiler.codegen.emit.spread_stores import store_apart, stores_vectors
 from ingot_compiler.codegen.llvm_value import LlvmValue, constants
 from ingot_compiler.ir.dims import Dim, substitute, terms_of
 from ingot_compiler.ir.errors import InternalError
@@ -73,7 +74,10 @@ def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) 
     lanes = context.vector.lanes
     wide = w.splat(to_memory(w, value, dtype), lanes)
     mask = context.active()
-    if stride != 1:
+    if isinstance(stride, int) and stores_vectors(context.target, stride):
+        left = None if context.guards else context.iterations_left()
+        store_apart(w, emit_address(context, buffer, index), wide, stride, mask, left)
+    elif stride != 1:
         w.scatter(wide, _addresses(context, buffer, index, stride), mask or all_lanes(lanes))
     elif mask is None:
         w.store(wide, emit_address(context, buffer, index))
