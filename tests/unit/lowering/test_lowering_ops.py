@@ -247,6 +247,26 @@ def test_running_sums_of_transposed(width: int) -> None:
             check_graph(builder, [y], [x], 0, RUNNABLE)
 
 
+def test_parts_with_an_axis_of_their_own_are_computed_in_place() -> None:
+    """What a reshape gives an axis of one element for the concat along it is not copied; what others
+    read too, or what is not computed, is."""
+    x, z = normal(0, 5, 37), normal(1, 5, 37)
+    wide = (5, 37, 1)
+
+    def built(*, is_shared: bool) -> tuple[Builder, list[int]]:
+        builder = Builder([f32(*x.shape), f32(*x.shape)])
+        parts = [builder.op("mul", 0, 1), builder.op("add", 0, 1)]
+        last = builder.op("reshape", 0, shape=wide)
+        apart = [builder.op("reshape", part, shape=wide) for part in parts]
+        joined = builder.op("concat", *apart, last, axis=2)
+        return builder, [joined, *(parts[:1] if is_shared else [])]
+
+    builder, results = built(is_shared=False)
+    assert len(compile_graph(builder.finish(results)).programs) == 3
+    for is_shared in (False, True):
+        check_graph(*built(is_shared=is_shared), [x, z], 0, RUNNABLE)
+
+
 def test_what_rows_of_open_length_share_is_read_once() -> None:
     """The row that is picked is looked up before the loop over its elements, unless it has none."""
     builder = Builder(

@@ -40,6 +40,8 @@ def reshape(fuser: Fuser, node: Node) -> None:
     if not wanted and made is not None and made.op == "dim_values":
         fuser.defer_added(replace(made, results=(result,)))
         return
+    if fuser.deferred(operand) is not None and _joined_axis(fuser, node) is not None:
+        return  # it is computed where the concat wants it
     stored = fuser.where(operand)
     view = reshape_view(stored.view, shape, wanted)
     if view is None:
@@ -83,14 +85,48 @@ def concat(fuser: Fuser, node: Node) -> None:
     start: Dim = 0
     for operand in node.operands:
         starts = tuple(start if position == axis else 0 for position in range(tensor_type.rank))
-        fuser.store(
-            operand, Stored(place.buffer, slice_view(place.view, starts, (1,) * tensor_type.rank))
-        )
+        part = Stored(place.buffer, slice_view(place.view, starts, (1,) * tensor_type.rank))
+        _store_part(fuser, operand, part, axis)
         start = start + values.type_of(operand).shape[axis]
     fuser.storage.put(result, place)
     if halo is not None:
         fuser.fill_halo(result, place, halo)
         fuser.storage.put_image(result, place)
+
+
+def _store_part(fuser: Fuser, operand: int, part: Stored, axis: int) -> None:
+    """Compute or copy an operand of a concat into its part; of what a reshape left to it, what that
+    reads."""
+    made = None if fuser.values.is_constant(operand) else fuser.values.maker(operand)
+    is_left = fuser.storage.find(operand) is None and fuser.deferred(operand) is None
+    if made is not None and made.op == "reshape" and is_left:
+        assert _joined_axis(fuser, made) == axis
+        fuser.store(made.operands[0], _without_axis(part, axis))
+    else:
+        fuser.store(operand, part)
+
+
+def _joined_axis(fuser: Fuser, node: Node) -> int | None:
+    """The axis of one element that a reshape adds for the only concat that reads it, along that
+    axis."""
+    (operand,), (result,) = node.operands, node.results
+    users = fuser.values.users(result)
+    if [user.op for user in users] != ["concat"] or not _is_read_once(fuser, operand, result):
+        return None
+    axis, wanted = users[0].integer("axis"), fuser.values.type_of(result).shape
+    rest = (*wanted[:axis], *wanted[axis + 1 :])
+    is_added = wanted[axis] == 1 and rest == fuser.values.type_of(operand).shape
+    return axis if is_added else None
+
+
+def _is_read_once(fuser: Fuser, *values: int) -> bool:
+    return all(fuser.values.use_count(value) == 1 for value in values)
+
+
+def _without_axis(place: Stored, axis: int) -> Stored:
+    """Where the elements of an axis of one element lie."""
+    strides = place.view.strides
+    return replace(place, view=replace(place.view, strides=(*strides[:axis], *strides[axis + 1 :])))
 
 
 def _lies_channels_last(fuser: Fuser, node: Node) -> bool:
