@@ -22,6 +22,7 @@ from ingot_compiler.lowering.groups.space import Run, Space
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.kinds.reduce_by_rows import lower_by_rows, rows_are_worth_while
 from ingot_compiler.lowering.kinds.reduction import (
     ReduceFunction,
     Reduction,
@@ -88,7 +89,7 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     split = is_worth_while(reduction) if may_split(reduction) else 0
     if split == 1:
         return lower_split(reduction)
-    whole = one_launch(_whole(reduction))
+    whole = _at_once(reduction)
     lowered = whole if split == 0 else choose(split, lower_split(reduction), whole)
     if (short := reduction.of_short_rows()) is not None:
         return choose(short[0], one_launch(_whole(short[1])), lowered)
@@ -101,6 +102,15 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
         single = replace(single, steps=replace(single.steps, workspace=lowered.steps.workspace))
     apart = reduction.lane_count - 1
     return choose(dim_mul(apart, apart), lowered, single)
+
+
+def _at_once(reduction: Reduction) -> LoweredGroup:
+    """One launch, of columns or of rows."""
+    by_rows = rows_are_worth_while(reduction)
+    if by_rows == 0:
+        return one_launch(_whole(reduction))
+    rows = one_launch(lower_by_rows(reduction))
+    return rows if by_rows == 1 else choose(by_rows, rows, one_launch(_whole(reduction)))
 
 
 def _whole(reduction: Reduction) -> LoopProgram:

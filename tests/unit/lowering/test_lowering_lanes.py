@@ -1,0 +1,95 @@
+"""What is in lanes of reductions and running sums, and what a concat computes in place: compiled
+code gives what the interpreter gives, of known sizes and of open ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.harness.codegen_harness import RUNNABLE
+from tests.harness.lowering_harness import (
+    Builder,
+    check_graph,
+    compile_graph,
+    f32,
+    normal,
+    run_compiled,
+)
+
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.kinds import reduce_by_rows
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 8, 9, 40])
+def test_the_greatest_of_short_rows(width: int) -> None:
+    """Rows of a known length and of an open one, in lanes or each alone: the same element and the
+    same place, among equal ones and NaN."""
+    x = np.round(normal(0, 3, 45, width))
+    x[0, 7, width // 2] = x[2, 40, 0] = np.nan
+    for kind in (f32(*x.shape), TensorType("f32", (3, symbol("n"), symbol("m")))):
+        builder = Builder([kind])
+        found = [
+            builder.op("argmax", 0, axis=2, select_last=False, keepdims=False),
+            builder.op("argmin", 0, axis=2, select_last=True, keepdims=True),
+            builder.op("reduce", 0, function="max", axes=(2,), keepdims=False),
+            builder.op("reduce", builder.op("neg", 0), function="min", axes=(2,), keepdims=True),
+            builder.op("reduce", 0, function="max", axes=(1, 2), keepdims=True),
+        ]
+        check_graph(builder, found, [x], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("width", [3, 40])
+def test_running_sums_of_transposed(width: int) -> None:
+    """Along each axis, of a known shape and of an open one."""
+    x = np.round(normal(0, 2, width, 30))
+    for axis in (0, 1, 2):
+        for kind in (f32(*x.shape), TensorType("f32", (2, symbol("n"), symbol("m")))):
+            builder = Builder([kind])
+            turned = builder.op("transpose", 0, permutation=(0, 2, 1))
+            y = builder.op("cumsum", turned, axis=axis, exclusive=False, reverse=False)
+            check_graph(builder, [y], [x], 0, RUNNABLE)
+
+
+def test_parts_with_an_axis_of_their_own_are_computed_in_place() -> None:
+    """What a reshape gives an axis of one element for the concat along it is not copied; what others
+    read too, or what is not computed, is."""
+    x, z = normal(0, 5, 37), normal(1, 5, 37)
+    wide = (5, 37, 1)
+
+    def built(*, is_shared: bool) -> tuple[Builder, list[int]]:
+        builder = Builder([f32(*x.shape), f32(*x.shape)])
+        parts = [builder.op("mul", 0, 1), builder.op("add", 0, 1)]
+        last = builder.op("reshape", 0, shape=wide)
+        apart = [builder.op("reshape", part, shape=wide) for part in parts]
+        joined = builder.op("concat", *apart, last, axis=2)
+        return builder, [joined, *(parts[:1] if is_shared else [])]
+
+    builder, results = built(is_shared=False)
+    assert len(compile_graph(builder.finish(results)).programs) == 3
+    for is_shared in (False, True):
+        check_graph(*built(is_shared=is_shared), [x, z], 0, RUNNABLE)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 21])
+def test_sums_of_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that are added row by row have the bits of columns that are added alone, of known
+    sizes and of open ones, with what follows."""
+    x, found = normal(0, 2, rows, 37), []
+    monkeypatch.setattr(reduce_by_rows, "_ROW_BYTES", (16, 16384))
+    for kind in (f32(*x.shape), TensorType("f32", (2, symbol("n"), symbol("m")))):
+        for least in (1 << 30, 1):
+            monkeypatch.setattr(reduce_by_rows, "_LARGE_BYTES", least)
+            builder = Builder([kind])
+            total = builder.op("reduce", 0, function="sum", axes=(1,), keepdims=False)
+            mean = builder.op("reduce", 0, function="mean", axes=(1,), keepdims=True)
+            graph = builder.finish([total, builder.op("neg", mean)])
+            for target in RUNNABLE:
+                compiled = compile_graph(graph, target)
+                found.append(run_compiled(compiled, graph, [x], builder.read))
+    right = x[:, 0] if rows else np.zeros((2, 37), np.float32)
+    for row in range(1, rows):
+        right = right + x[:, row]
+    for own in found:
+        np.testing.assert_array_equal(own[0], right)
+        np.testing.assert_array_equal(own[1], found[0][1])
