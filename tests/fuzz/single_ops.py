@@ -688,7 +688,8 @@ def conv_transpose(d: Drawing) -> None:
 def pool(d: Drawing) -> None:
     """Max, average and global pools."""
     x = image(d)
-    rank, kernel = d.array(x).ndim - 2, d.integer(2, 3)
+    rank, least = d.array(x).ndim - 2, min(d.shape(x)[2:])
+    kernel = d.one_of([size for size in (2, 3, 3, 5, 9, 12) if size <= max(3, least + 2)])
     op = d.one_of(("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"))
     if op == "GlobalMaxPool" and rank != 2:
         raise NotNowError  # onnx.reference reduces and inserts other axes than ONNX says
@@ -698,10 +699,11 @@ def pool(d: Drawing) -> None:
     more: dict[str, Any] = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
     # onnx.reference mixes up the axes and sides of a MaxPool's pads, and counts windows wrongly
     # with pads and ceil_mode.
+    half = kernel // 2
     pads = (
-        [d.integer(0, 1)] * (2 * rank)
+        [d.integer(0, half)] * (2 * rank)
         if op == "MaxPool"
-        else [d.integer(0, 1) for _ in range(2 * rank)]
+        else [d.integer(0, half) for _ in range(2 * rank)]
     )
     d.add(
         op,
@@ -740,7 +742,8 @@ def resize(d: Drawing) -> None:
         scales = [
             d.integer(max(100 // size, 30), 250) / d.one_of((10, 100, 100)) for size in (high, wide)
         ]
-        targets = (d.constant(np.array([*[1] * (rank - 2), *scales], np.float32)),)
+        factors = np.array([*[1] * (rank - 2), *scales], np.float32)
+        targets = (d.input(factors, factors.shape) if d.chance(0.3) else d.constant(factors),)
     d.add(
         "Resize",
         x,
