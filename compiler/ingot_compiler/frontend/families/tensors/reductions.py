@@ -102,18 +102,24 @@ def _reduced_by_axis(
 
 
 def _reduced_by_flags(context: OpContext, reducer: Reducer, x: int, flags: int) -> int:
-    """Every axis is reduced to one element or kept by a flag that is computed first."""
-    shape = context.shape_of(x)
-    sizes = context.read_dims(
-        context.add("select", flags, context.scalar("i64", 1), context.integers(shape))
-    )
+    """Every axis is reduced to one element or kept by a flag that is computed first: all but the
+    last one at once, each as an axis that is kept beside one that is reduced, of which one has its
+    elements and the other has one."""
+    shape, one = context.shape_of(x), context.scalar("i64", 1)
+    own = context.integers(shape)
+    kept = context.read_dims(context.add("select", flags, one, own))
+    if len(shape) > 1:
+        gone = context.read_dims(context.add("select", flags, own, one))[:-1]
+        pairs = [size for pair in zip(kept, gone, strict=False) for size in pair]
+        reduced = tuple(range(1, len(pairs), 2))
+        x = reducer(context, reshape(context, x, (*pairs, shape[-1])), reduced, True)
+        x = reshape(context, x, (*kept[:-1], shape[-1]))
+    last = len(shape) - 1
     starts = context.read_dims(cast(context, context.add("logical_not", flags), "i64"))
-    for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        # The reduced element in front of the others: a slice takes the one or the others, whatever
-        # their number.
-        both = concat(context, [reducer(context, x, (axis,), True), x], axis)
-        x = slice_axis(context, both, axis, start, size)
-    return x
+    # The reduced element in front of the others: a slice takes the one or the others, whatever
+    # their number.
+    both = concat(context, [reducer(context, x, (last,), True), x], last)
+    return slice_axis(context, both, last, starts[last], kept[last])
 
 
 def arg_extreme(op: OpName) -> Translate:
