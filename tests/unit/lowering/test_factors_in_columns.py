@@ -73,3 +73,21 @@ def test_columns_of_a_batch() -> None:
     result = builder.op("matmul", 0, 1)
     assert factors(builder, result) == {"one_column"}
     check_graph(builder, [result], [normal(0, 4, 30, 21), normal(1, 4, 21, 1)], RELATIVE, RUNNABLE)
+
+
+@pytest.mark.parametrize(
+    ("rows", "column"),
+    [
+        ((18, 16), (3, 16, 1)), ((30, 21), (2, 3, 21, 1)), ((5, 30, 21), (4, 1, 21, 1)),
+        ((1, 30, 21), (4, 21, 1)), ((4, 30, 21), (1, 21, 1)), ((3, 1, 30, 21), (5, 21, 1)),
+    ],
+)  # fmt: skip
+def test_columns_of_a_batch_by_rows_of_fewer_axes(
+    rows: tuple[int, ...], column: tuple[int, ...]
+) -> None:
+    """Rows are those of all batches that they lack; found by fuzzing, where the depth of rows was
+    taken for how far they lie apart."""
+    builder = Builder([TensorType("f32", rows), TensorType("f32", column)])
+    result = builder.op("matmul", 0, 1)
+    assert factors(builder, result) == {"one_column"}
+    check_graph(builder, [result], [normal(0, *rows), normal(1, *column)], RELATIVE, RUNNABLE)

@@ -158,7 +158,8 @@ def _products_by_column(a: Operand, b: Operand, shape: Shape) -> Product:
     last, axes = len(shape) - 1, [axis for axis, size in enumerate(shape[:-1]) if size != 1]
     is_one = b.type.rank == 2 and lies_as_one(a.view, a.type.shape, axes)
     batch, rows = ((), axes) if is_one else (shape[:-2], [last - 1])
-    pitch = a.view.strides[rows[-1]] if rows else 0
+    # A may have fewer axes than the result.
+    pitch = a.view.strides[rows[-1] - len(shape)] if rows else 0
     first = a.view.offset if is_one else _batch_offset(a, batch)
     return Product(
         outer=dim_product(batch),
