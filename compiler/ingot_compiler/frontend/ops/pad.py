@@ -34,7 +34,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     pads = with_count(context, pads, 2 * rank, "pads")
     added, removed = _signs(context, pads)
     if context.dims(pads) is None:
-        x = _cropped_at_run_time(context, x, removed)
+        x = _cropped_at_run_time(context, x, removed, added)
     elif any(dim != 0 for dim in removed):
         x = _cropped(context, x, removed)
     if all(dim == 0 for dim in added):
@@ -81,15 +81,21 @@ def _cropped(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
     return x
 
 
-def _cropped_at_run_time(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
-    """The sizes of what is left have names of their own: the result's are sums of these and of what
-    is added, and their products short."""
-    shape = context.shape_of(x)
-    starts, ends = removed[: len(shape)], removed[len(shape) :]
-    gone = [dim_add(*pair) for pair in zip(starts, ends, strict=True)]
-    kept = [dim_add(size, dim_mul(each, -1)) for size, each in zip(shape, gone, strict=True)]
-    sizes = context.named_dims(context.integers(kept))
-    return context.add("slice", x, starts=tuple(starts), sizes=sizes, steps=(1,) * len(shape))
+def _cropped_at_run_time(
+    context: OpContext, x: int, removed: Sequence[Dim], added: Sequence[Dim]
+) -> int:
+    """The sizes of the result have names of their own, so that their products are short; what is
+    left is these without what is added."""
+    shape, kept = context.shape_of(x), list[Dim]()
+    for axis, size in enumerate(shape):
+        gone = dim_add(removed[axis], removed[axis + len(shape)])
+        kept.append(dim_add(size, dim_mul(gone, -1)))
+    more = [dim_add(*pair) for pair in zip(added, added[len(shape) :], strict=False)]
+    wanted = [dim_add(*pair) for pair in zip(kept, more, strict=True)]
+    sizes = context.named_dims(context.integers(wanted))
+    left = tuple(dim_add(size, dim_mul(each, -1)) for size, each in zip(sizes, more, strict=True))
+    starts = tuple(removed[: len(shape)])
+    return context.add("slice", x, starts=starts, sizes=left, steps=(1,) * len(shape))
 
 
 OPS = (OnnxOp("Pad", _translate, since=2),)
