@@ -31,18 +31,19 @@ from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load, Loc
 from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Statement, Store
 
 _TOGETHER = 8  # rows
+_ROWS_MIN = 256
 _LARGE_BYTES = 1 << 20  # of a matrix that columns would read from behind the second cache
 _ROW_BYTES = 1024, 16384  # least, and most: some rows and the totals fit the first cache
 
 
 def rows_are_worth_while(reduction: Reduction) -> Dim:
     """1 for sizes where it is faster, else 0."""
-    x = _matrix(reduction)
-    if x is None:
+    x, count = _matrix(reduction), reduction.element_count
+    if x is None or (isinstance(count, int) and count < _ROWS_MIN):
         return 0
     row = dim_mul(reduction.lane_count, dtype_size_bits(x.type.dtype) // 8)
     least, most = _ROW_BYTES
-    is_large = _is_at_least(dim_mul(row, reduction.element_count), _LARGE_BYTES)
+    is_large = _is_at_least(dim_mul(row, count), _LARGE_BYTES)
     is_short = dim_add(1, dim_mul(-1, _is_at_least(row, most + 1)))
     return dim_mul(is_large, dim_mul(_is_at_least(row, least), is_short))
 
