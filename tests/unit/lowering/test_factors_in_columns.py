@@ -3,9 +3,10 @@ loops."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.harness.codegen_harness import RUNNABLE
-from tests.harness.lowering_harness import Builder, check_graph, compile_graph, normal
+from tests.harness.lowering_harness import Builder, check_graph, compile_graph, normal, run_compiled
 
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import TensorType
@@ -91,3 +92,20 @@ def test_columns_of_a_batch_by_rows_of_fewer_axes(
     result = builder.op("matmul", 0, 1)
     assert factors(builder, result) == {"one_column"}
     check_graph(builder, [result], [normal(0, *rows), normal(1, *column)], RELATIVE, RUNNABLE)
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 31, 32, 33, 40, 47, 48, 49, 80, 95, 97])
+def test_an_open_number_of_columns(columns: int) -> None:
+    """The last panel, whole or not, has the bits that it has of a known number."""
+    x, z = normal(0, 19, 33), normal(1, 33, columns)
+    for target in RUNNABLE:
+        found = []
+        for count in (columns, symbol("n")):
+            builder = Builder([TensorType("f32", (19, 33)), TensorType("f32", (33, count))])
+            graph = builder.finish([builder.op("relu", builder.op("matmul", 0, 1))])
+            compiled = compile_graph(graph, target)
+            found.append(run_compiled(compiled, graph, [x, z], builder.read)[0])
+        known, opened = found
+        np.testing.assert_array_equal(known, opened)
+        np.testing.assert_allclose(known, np.maximum(x @ z, 0), RELATIVE, 1e-4)

@@ -91,8 +91,9 @@ def _emit_known_columns(unit: Unit, columns: int, start: LlvmValue) -> None:
 
 
 def _emit_symbolic_columns(unit: Unit, columns: LlvmValue, start: LlvmValue) -> None:
-    """Emit the full panel, and a loop over single vectors for the last one."""
-    w, lanes = unit.context.writer, unit.lanes
+    """Emit the full panel, and one of as many vectors for a last one of which the last vector alone
+    is no whole one; of fewer, a loop over single vectors."""
+    w, lanes, vectors = unit.context.writer, unit.lanes, unit.statement.tile.vectors
 
     def full() -> None:
         _emit_panel(unit, start, unit.statement.tile.vectors, None)
@@ -100,8 +101,21 @@ def _emit_symbolic_columns(unit: Unit, columns: LlvmValue, start: LlvmValue) -> 
     def single(column: LlvmValue) -> None:
         _emit_panel(unit, column, 1, tail_mask(w, column, columns, lanes))
 
-    last = w.sub(columns, i64(unit.width))
-    _emit_choice(unit, last, start, full, lambda: for_each(w, start, columns, lanes, single))
+    def singles() -> None:
+        for_each(w, start, columns, lanes, single)
+
+    def masked() -> None:
+        mask = tail_mask(w, w.add(start, i64(unit.width - lanes)), columns, lanes)
+        _emit_panel(unit, start, vectors, mask)
+
+    def narrow() -> None:
+        if vectors == 1:
+            singles()
+            return
+        nearly = w.sub(columns, i64(unit.width - lanes + 1))
+        _emit_choice(unit, nearly, start, masked, singles)
+
+    _emit_choice(unit, w.sub(columns, i64(unit.width)), start, full, narrow)
 
 
 def _emit_choice(
