@@ -18,8 +18,86 @@ class Known:
     why: str
 
 
-SLOWER: tuple[Known, ...] = ()
-
+SLOWER: tuple[Known, ...] = (
+    Known("slice * all of a run", 7.5, "steps that a run gives pick elements axis by axis"),
+    Known("slice *", 1.25, "memory is copied at its speed, by both"),
+    Known(
+        "split * open",
+        1.35,
+        "two launches of open rows, where one of known ones is a copy of bytes",
+    ),
+    Known(
+        "resize * of a run", 1.6, "scales of a run resample all axes, also those whose scale is 1"
+    ),
+    Known(
+        "pad * of a run",
+        1.7,
+        "the sizes are computed by launches of their own, and rows by conditions",
+    ),
+    Known("pad * middle * open", 1.5, "each row finds by divisions whether it is added"),
+    Known("reshape * of a run", 1.3, "the shape is computed by launches of their own"),
+    Known("reshape * open", 1.3, "an open number of elements is copied by masked vectors"),
+    Known("tile * of a run", 1.4, "the sizes are computed by launches of their own"),
+    Known("tile * open", 1.25, "rows of few elements are found by divisions"),
+    Known("nhwc * apart", 2.0, "tiles have 16 columns, of which few open channels fill few"),
+    Known("nchw * apart", 3.2, "tiles have 16 columns, of which few open channels fill few"),
+    Known("transpose *x*", 1.25, "lines that lie a power of 2 apart share places of the cache"),
+    Known("gather of transposed *", 1.35, "rows are picked where they lie, element by element"),
+    Known("* over * of a run", 1.9, "axes that a run gives are reduced as axes of open sizes"),
+    Known(
+        "sum 5000x? over 1 apart",
+        1.5,
+        "short open rows add in the order of longer ones, each in a vector",
+    ),
+    Known("*max 5000x8 over 1 apart", 1.4, "eight elements of open rows are gathered"),
+    Known("softmax * open", 1.6, "columns of few open elements are masked vectors"),
+    Known("top * of a run", 1.35, "how many are wanted decides between two orders at run time"),
+    Known("add number apart", 1.4, "a number that may be a row is found to be one at run time"),
+    Known("add column *64*", 1.6, "rows of 64-bit elements end in two masked vectors"),
+    Known("*quantize *", 1.25, "one pass for the range, one for the bytes"),
+    Known("product 1000x250x1*", 1.4, "rows are read once, at the speed of the second cache"),
+    Known("product 1x1000x1000*", 1.5, "a matrix is read once, at the speed of the last cache"),
+    Known("product 128x128x128 open", 1.3, "rows of open numbers have clamped tiles"),
+    Known(
+        "by transposed *",
+        2.5,
+        "a matrix in columns is turned in registers for few rows, by a copy for more",
+    ),
+    Known("batch * open", 1.35, "products of open sizes have clamped tiles"),
+    Known(
+        "distance *",
+        4.0,
+        "differences are squared one by one, more exact than a product of the points",
+    ),
+    Known("pool max k101 *", 1.7, "the window is divided into powers of two, each a pass"),
+    Known("conv g1 k9 *", 1.3, "many taps of few channels"),
+    Known("conv dilated *", 1.35, "taps that lie apart share no line of the cache"),
+    Known("conv s2 *", 1.35, "every second element of a row is taken by shuffles"),
+    Known("transposed k*", 1.5, "images of open sizes are turned before and behind the product"),
+    Known(
+        "transposed convolution *",
+        2.0,
+        "the image is turned before and behind a product of few columns",
+    ),
+    Known("grid sample *", 1.3, "few points of many channels"),
+    Known("attention 8x50x64 *", 1.25, "heads of 16 fill a vector each"),
+    Known("max pool 3x3 by 2 528@14", 2.2, "rows of 7 results fill half a vector"),
+    Known("dilated by *", 1.3, "taps that lie apart share no line of the cache"),
+    Known("compress *open", 1.3, "rows of open length are kept by masked vectors"),
+    Known(
+        "instance norm 64@64, open", 1.8, "planes of open size are read twice from the second cache"
+    ),
+    Known("convolution 3-* by 2*", 1.5, "three channels fill few lanes"),
+    Known("col2im *", 1.6, "blocks are added window by window"),
+    Known("nearest 3x *", 1.35, "stores of 50 MB"),
+    Known("linear 1/3 *", 1.5, "every third element of a row is taken by shuffles"),
+    Known("cumsum *", 1.4, "rows of 2 KB are read and stored in turn"),
+    Known("reflected pad *", 1.3, "rows of few elements are mirrored by shuffles"),
+    Known("strings *", 3.6, "strings are walked byte by byte"),
+    Known("labels of 10 strings", 2.2, "a call copies strings before it looks them up"),
+)
+"""The first that fits counts. Limits are for Emerald Rapids beside other work; the reasons are what the
+loops say, and few of them were profiled."""
 
 DIFFERENT: tuple[tuple[str, str], ...] = (
     (

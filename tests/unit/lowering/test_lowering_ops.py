@@ -9,13 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pytest
 from tests.harness.codegen_harness import RUNNABLE, Array
-from tests.harness.lowering_harness import (
-    Builder,
-    check_graph,
-    compile_graph,
-    f32,
-    normal,
-)
+from tests.harness.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, dim_min, dim_mul, symbol
