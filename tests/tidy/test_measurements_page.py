@@ -10,7 +10,10 @@ from tests.benchmarks.measured_page import OPS_PAGE, PAGE, with_section, words_o
 from tests.tidy.source import ROOT
 
 BENCHMARKS = ROOT / "tests" / "benchmarks"
-BYTES_MAX = {"docs/measurements.md": 30_000, "docs/status.md": 12_000, "CHANGELOG.md": 4_000}
+BYTES_MAX = {
+    "docs/measurements.md": 30_000, "docs/measured-ops.md": 16_000, "docs/status.md": 12_000,
+    "CHANGELOG.md": 4_000,
+}  # fmt: skip
 README_LINES_MAX = 200
 _SECTION = re.compile(r"<!-- (\S+): begin -->\n(.*?)<!-- (\S+): end -->", re.DOTALL)
 _FIRST_LINE = re.compile(
