@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.harness.codegen_harness import RUNNABLE
+from tests.harness.codegen_harness import RUNNABLE, Array
 from tests.harness.lowering_harness import Builder, check_graph, compile_graph, normal, run_compiled
 
 from ingot_compiler.ir.dims import Dim, symbol
@@ -100,7 +100,7 @@ def test_an_open_number_of_columns(columns: int) -> None:
     """The last panel, whole or not, has the bits that it has of a known number."""
     x, z = normal(0, 19, 33), normal(1, 33, columns)
     for target in RUNNABLE:
-        found = []
+        found = list[Array]()
         for count in (columns, symbol("n")):
             builder = Builder([TensorType("f32", (19, 33)), TensorType("f32", (33, count))])
             graph = builder.finish([builder.op("relu", builder.op("matmul", 0, 1))])

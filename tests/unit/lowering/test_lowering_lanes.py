@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.harness.codegen_harness import RUNNABLE
+from tests.harness.codegen_harness import RUNNABLE, Array
 from tests.harness.lowering_harness import (
     Builder,
     check_graph,
@@ -75,7 +75,7 @@ def test_parts_with_an_axis_of_their_own_are_computed_in_place() -> None:
 def test_sums_of_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that are added row by row have the bits of columns that are added alone, of known
     sizes and of open ones, with what follows."""
-    x, found = normal(0, 2, rows, 37), []
+    x, found = normal(0, 2, rows, 37), list[list[Array]]()
     monkeypatch.setattr(reduce_by_rows, "_ROW_BYTES", (16, 16384))
     monkeypatch.setattr(reduce_by_rows, "_ROWS_MIN", 0)
     for kind in (f32(*x.shape), TensorType("f32", (2, symbol("n"), symbol("m")))):

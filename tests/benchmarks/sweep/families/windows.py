@@ -37,7 +37,9 @@ def pools() -> Iterator[Named]:
         for kernel, shape in shapes:
             for opening in OPENINGS:
                 name = named("pool", kind, f"k{kernel}", sizes(shape), opening)
-                window = _same(kernel, 2) if kernel % 2 else {"kernel_shape": [kernel] * 2}
+                window: dict[str, Any] = {"kernel_shape": [kernel] * 2}
+                if kernel % 2:
+                    window = _same(kernel, 2)
                 yield name, single(op, {"x": numbers(*shape)}, opening=opening, **window)
 
 
