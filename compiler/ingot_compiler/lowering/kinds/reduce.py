@@ -92,7 +92,7 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     whole = _at_once(reduction)
     lowered = whole if split == 0 else choose(split, lower_split(reduction), whole)
     if (short := reduction.of_short_rows()) is not None:
-        return choose(short[0], one_launch(_whole(short[1])), lowered)
+        return choose(short[0], lowered, one_launch(_whole(short[1])))
     lane = bare_symbol(reduction.lane_count)
     if lane is None:
         return lowered

@@ -80,18 +80,19 @@ class Reduction:
         return Reduction(group, anchor, source, types[anchor.results[0]], reduced, outer, lane_axis)
 
     def of_short_rows(self) -> tuple[Dim, Reduction] | None:
-        """Where only a run knows how many elements lie together that are reduced: 1 for sizes of
-        which they are few, else 0, and the reduction whose lanes are rows of them, gathered. None
+        """Where only a run knows how many elements lie together that are reduced: 0 for sizes of
+        which they are few, else 1, and the reduction whose lanes are rows of them, gathered. None
         where that is no form of it."""
         if self.lane_axis is not None or self.function not in ("max", "min"):
             return None
         views = [operand.view for operand in _whole_operands(self.group, self.source)]
         for axis in self.outer:
-            steps = {view.strides[axis] for view in views}
-            if steps == {self.element_count} and not isinstance(self.element_count, int):
+            steps, count = {view.strides[axis] for view in views}, self.element_count
+            has_lanes = typical(self.source.shape[axis]) >= _APART_LANES_MIN
+            if has_lanes and steps == {count} and not isinstance(count, int):
                 outer = tuple(other for other in self.outer if other != axis)
-                few = dim_max(0, dim_add(_SHORT_MAX + 1, dim_mul(self.element_count, -1)))
-                return dim_min(1, few), replace(self, outer=outer, lane_axis=axis)
+                many = dim_min(1, dim_max(0, dim_add(count, -_SHORT_MAX)))
+                return many, replace(self, outer=outer, lane_axis=axis)
         return None
 
     @property
