@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.harness.codegen_harness import Array
 from tests.harness.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 from tests.harness.lowering_harness import assert_close
@@ -129,7 +129,7 @@ def test_scales_of_a_run(tmp_path: Path) -> None:
 def test_scales_of_a_run_for_all_axes(tmp_path: Path, mode: str, order: tuple[int, ...]) -> None:
     """Of four axes, in rows or in pixels, they give what the same scales in a model give."""
     x, scales = image(2, 5, 6, 7), np.array([1, 2, 1.5, 0.6], np.float32)
-    models = []
+    models = list[ModelProto]()
     for stored in ({}, {"s": scales}):
         nodes = [
             node("Transpose", "x", "t", perm=order),
