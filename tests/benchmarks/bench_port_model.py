@@ -31,9 +31,12 @@ import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.making.options.tuning_file import tuning_text
 from ingot_compiler.kernels.matrix_tiles import rows_of_block
-from ingot_compiler.kernels.products.parts import PARTS_OF_MATRIX
 from ingot_compiler.kernels.products.product_cost import ProductSizes, parts_cycles
-from ingot_compiler.kernels.products.tuned import MATRIX_DIRECT, MATRIX_STRASSEN
+from ingot_compiler.kernels.products.tuned import (
+    MATRIX_DIRECT,
+    MATRIX_STRASSEN,
+    PARTS_OF_MATRIX,
+)
 from ingot_compiler.targets.host_target import host_target
 from ingot_compiler.targets.processors import ProcessorClass
 from ingot_compiler.targets.target import Target, parse_target
@@ -76,12 +79,9 @@ def session_of(
         {"w": normal(0, sizes.depth, sizes.columns)},
     )
     path, tuning = folder / f"{method}.ingot", folder / "m.tune"
-    if method == PARTS:
-        made = ingot.compile(model, targets=f"{target}{_TILES}")
-    else:
-        tuning.write_text(tuning_text(str(target), [("*", KINDS[method], "")]))
-        made = ingot.compile(model, targets=str(target), tuning=tuning)
-    made.save(path)
+    own = f"{target}{_TILES}" if method == PARTS else str(target)
+    tuning.write_text(tuning_text(own, "", [("*", KINDS[method], "")]))
+    ingot.compile(model, targets=own, tuning=tuning).save(path)
     launches: dict[str, list[dict[str, str]]] = describe_bundle(path)["debug"]["launches"]
     kinds = {launch["kind"] for each in launches.values() for launch in each}
     return ingot_runtime.load(path, threads=1) if KINDS[method] in kinds else None

@@ -49,7 +49,7 @@ class MeasuredLoops:
         self.lanes = target.f32_lanes
         self.vector_bytes = 4 * self.lanes
         self.sum_count, self.other_count = more * _SUMS, more * _OTHER_SUMS
-        self._engine = load_in_process(_module(target, self.sum_count, self.other_count), target)
+        self._engine = load_in_process(loops_text(target, self.sum_count, self.other_count), target)
 
     def run(self, name: str, memory: npt.NDArray[np.uint8], rounds: int, size_bytes: int) -> None:
         """Run a loop: ``cycles``, ``adds`` (multiply-adds, or multiplications where there are none),
@@ -65,7 +65,8 @@ def aligned(memory: npt.NDArray[np.uint8]) -> int:
     return -(-memory.ctypes.data // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
-def _module(target: Target, sums: int, others: int) -> str:
+def loops_text(target: Target, sums: int, others: int) -> str:
+    """Return the module: functions of memory, a number of rounds, and a mask of offsets."""
     vector = f"<{target.f32_lanes} x float>"
     bodies = {
         "cycles": _chain(),

@@ -29,7 +29,7 @@ INSTRUCTIONS = {
 
 def loop_of(name: str, target: Target) -> str:
     """The instructions of a loop's round."""
-    text = emit_assembly(measured_loops._module(target, 20, 10), target)
+    text = emit_assembly(measured_loops.loops_text(target, 20, 10), target)
     body = text.split(f"\n{name}:", 1)[1].split("\n.Lfunc_end", 1)[0]
     blocks = re.split(r"\n\.LBB\w+:", body)
     return max(blocks, key=len)
@@ -61,7 +61,7 @@ def pretend(row: ProcessorClass, clock: float, monkeypatch: pytest.MonkeyPatch) 
     def cache(level: int) -> tuple[int, int]:
         return (row.level1_bytes, row.level1_ways) if level == 1 else (row.level2_bytes, 8)
 
-    def seconds(timer: measuring._Timer, name: str, rounds: int, size_bytes: int) -> float:
+    def seconds(timer: measuring.Timer, name: str, rounds: int, size_bytes: int) -> float:
         loops = timer.loops
         near = size_bytes < row.level1_bytes
         rate = row.level2_rate if size_bytes < row.level2_bytes else row.far_rate
@@ -75,8 +75,8 @@ def pretend(row: ProcessorClass, clock: float, monkeypatch: pytest.MonkeyPatch) 
         }
         return rounds * cycles[name] / clock
 
-    monkeypatch.setattr(measuring, "_cache", cache)
-    monkeypatch.setattr(measuring._Timer, "_seconds", seconds)
+    monkeypatch.setattr(measuring, "cache_of", cache)
+    monkeypatch.setattr(measuring.Timer, "seconds", seconds)
 
 
 @pytest.mark.parametrize("row", PROCESSORS, ids=lambda row: row.name)
@@ -99,10 +99,10 @@ def test_a_busy_machine_is_refused(
     """No time of it would mean anything."""
     noise = np.random.default_rng(0)
 
-    def seconds(_timer: measuring._Timer, _name: str, rounds: int, _size_bytes: int) -> float:
+    def seconds(_timer: measuring.Timer, _name: str, rounds: int, _size_bytes: int) -> float:
         return rounds * 1e-6 * float(noise.uniform(1, 9) ** 3)
 
-    monkeypatch.setattr(measuring._Timer, "_seconds", seconds)
+    monkeypatch.setattr(measuring.Timer, "seconds", seconds)
     assert main(["identify", "--measure"]) == 1
     assert "this machine is too busy to be measured" in capsys.readouterr().err
 

@@ -43,10 +43,11 @@ def _measured(row: ProcessorClass | None) -> dict[str, Any]:
 
 def _measured_lines(found: dict[str, Any]) -> list[str]:
     """A row for each column of the table of classes."""
-    measured, table = found["measured"], found["table"] or {}
+    measured: dict[str, object] = found["measured"]
+    table: dict[str, object] = found["table"] or {}
     rows = [("", "measured", "its class", "")]
     for name, value in measured.items():
-        ours = f"{value / 1e9:.2f} GHz" if name == "clock" else _shown(value)
+        ours = f"{found['measured']['clock'] / 1e9:.2f} GHz" if name == "clock" else _shown(value)
         note = "not as the table has it" if name in found["differs"] else ""
         rows.append((name, ours, _shown(table.get(name, "")), note))
     return console.format_table(rows, right=(1, 2))

@@ -60,12 +60,12 @@ def measure_processor() -> MeasuredProcessor:
     Raises:
         UserError: the rounds differ too much.
     """
-    timer = _Timer(MeasuredLoops())
+    timer = Timer(MeasuredLoops())
     loops = timer.loops
     adds, both = timer.cycles("adds"), timer.cycles("both")
     multiply_adds = loops.sum_count / adds
     joined = (loops.sum_count + loops.other_count) / multiply_adds
-    (level1, ways), (level2, _) = (_cache(level) for level in (1, 2))
+    (level1, ways), (level2, _) = (cache_of(level) for level in (1, 2))
     moved = ACCESSES * loops.vector_bytes
     near = 1 << (level2 // 2).bit_length() - 1 if level2 else 0
     far = min(1 << (_FAR * level2).bit_length() - 1, _FAR_BYTES_MAX) if level2 else 0
@@ -105,7 +105,7 @@ def differences(measured: MeasuredProcessor, row: ProcessorClass) -> tuple[str, 
     return (*apart, *(("adds_apart",) if measured.adds_apart != row.adds_apart else ()))
 
 
-class _Timer:
+class Timer:
     """Cycles of a round of each loop; ``clock``: the highest that was seen, in cycles a second."""
 
     def __init__(self, loops: MeasuredLoops) -> None:
@@ -119,21 +119,22 @@ class _Timer:
         cycle_seconds: list[float] = []
         round_seconds: list[float] = []
         for _ in range(_ROUNDS):
-            cycle_seconds.append(self._seconds("cycles", chain, 0) / (chain * CHAIN_CYCLES))
-            round_seconds.append(self._seconds(name, rounds, size_bytes) / rounds)
+            cycle_seconds.append(self.seconds("cycles", chain, 0) / (chain * CHAIN_CYCLES))
+            round_seconds.append(self.seconds(name, rounds, size_bytes) / rounds)
         cycle = _least(cycle_seconds, "cycles")
         self.clock = max(self.clock, 1 / cycle)
         return _least(round_seconds, name) / cycle
 
     def _rounds(self, name: str, size_bytes: int) -> int:
         """So many that they take as long as a measurement should, and go through the memory."""
-        self._seconds(name, 1, size_bytes)
+        self.seconds(name, 1, size_bytes)
         rounds = max(64, size_bytes // (ACCESSES * self.loops.vector_bytes))
-        while (seconds := self._seconds(name, rounds, size_bytes)) < _SECONDS:
+        while (seconds := self.seconds(name, rounds, size_bytes)) < _SECONDS:
             rounds = max(2 * rounds, int(rounds * _SECONDS / max(seconds, 1e-7)))
         return rounds
 
-    def _seconds(self, name: str, rounds: int, size_bytes: int) -> float:
+    def seconds(self, name: str, rounds: int, size_bytes: int) -> float:
+        """Of so many rounds."""
         started = time.perf_counter()
         self.loops.run(name, self._memory, rounds, size_bytes or _NEAR_BYTES)
         return time.perf_counter() - started
@@ -148,7 +149,7 @@ def _least(seconds: list[float], name: str) -> float:
     return best[0]
 
 
-def _cache(level: int) -> tuple[int, int]:
+def cache_of(level: int) -> tuple[int, int]:
     """Bytes and ways of a cache of data, zeros where the system does not say them."""
     for folder in sorted(_CACHES.glob("index*")):
         try:
