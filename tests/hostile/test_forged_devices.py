@@ -343,6 +343,11 @@ def _unknown_read(parts: Parts) -> None:
     parts.change_program(insert)
 
 
+def _with_all_fields(plan: BundlePlan) -> None:
+    """A bundle of a later version has the fields of those before."""
+    plan.minor = LATER_MINOR
+
+
 def _two_unknown_sections(parts: Parts) -> None:
     add_section(parts, 0, 77)
     add_section(parts, 0, 78)
@@ -390,6 +395,9 @@ def test_what_a_later_version_requires(
     its own digest allows.
     """
     later, parts = LATER[name], Parts(whole())
+    if minor:
+        parts.change_plan(_with_all_fields)
+        parts.version_minor = minor
     later.forge(parts)
     data = later_minor(parts.sealed(), minor)
     if not (minor or later.is_in_plan or executor == "vm"):
