@@ -1,5 +1,5 @@
 """The bundles that are mutated: small, of sizes and control flow that inputs decide, with an LSTM,
-with states, with two variants, with 200 MB of weights.
+with states, with several variants, with 200 MB of weights.
 
 In: a folder. Out: bundles in it. Not done here: mutants.
 """
@@ -7,6 +7,7 @@ In: a folder. Out: bundles in it. Not done here: mutants.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,13 @@ def small(path: Path) -> None:
 
 
 def two_variants(path: Path) -> None:
-    """The same with an open dimension, for two levels."""
-    write_bundle(tiny_contents("batch", targets=("x86-64-v2", "x86-64-v3")), path, tree_entry)
+    """The same with an open dimension, for two levels, one of which has a variant for some
+    processors too."""
+    contents = tiny_contents("batch", targets=("x86-64-v2", "x86-64-v3", "x86-64-v3:haswell"))
+    *others, last = contents.variants
+    models = ("GenuineIntel 6 3c", "GenuineIntel 6 4", "GenuineIntel 6 c")
+    variants = (*others, replace(last, processors=models))
+    write_bundle(replace(contents, variants=variants), path, tree_entry)
 
 
 def dynamic(path: Path) -> None:

@@ -70,7 +70,7 @@ class Parts:
     @property
     def plan(self) -> BundlePlan:
         """A new copy of the plan."""
-        return decode_plan(self.payloads[head.PLAN, 0])
+        return decode_plan(self.payloads[head.PLAN, 0], self.version_minor)
 
     def program(self, index: int) -> Program:
         """Return the program of a variant."""
