@@ -34,7 +34,7 @@ model = "two"
 targets = ["x86-64-v3"]
 output = "../../b.ingot"
 """
-_TUNING = 'version = 1\ntarget = "{}"\n\n[methods]\n'
+_TUNING = 'version = 2\ntarget = "{}"\nprocessor = ""\n\n[methods]\n'
 _TEXTS = {
     "twice.ingot-text": "def @Twice(%x: f32[2, 3]) -> f32[2, 3] { add(%x, %x) }\n",
     "placed.ingot-text": """device "host" id 0 type "host" default

@@ -3,6 +3,8 @@ machine runs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.harness.codegen_harness import (
@@ -19,6 +21,7 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import COMPUTED_DTYPES, FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.loops.interpret_scalars import bf16_bits, bf16_number, cast
 from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load
+from ingot_compiler.lowering.loops.program import For, LoopProgram
 from ingot_compiler.targets.target import Target
 
 _INTEGERS: tuple[DType, ...] = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -48,16 +51,26 @@ def _number(stored: float, dtype: DType) -> float:
     return bf16_number(int(stored)) if dtype == "bf16" else stored
 
 
+def _one_by_one(program: LoopProgram) -> LoopProgram:
+    """The same, without lanes."""
+    (loop,) = program.body
+    assert isinstance(loop, For)
+    return replace(program, body=(replace(loop, kind="serial"),))
+
+
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("source", COMPUTED_DTYPES)
+@pytest.mark.parametrize("in_lanes", [True, False])
 @pytest.mark.sweep(48)
-def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
+def test_casts_between_all_dtypes(source: DType, in_lanes: bool, target: Target) -> None:
     """Every cast gives what the interpreter's definition says, and storing f16 and bf16 rounds to
-    nearest even."""
+    nearest even; in lanes, and number by number."""
     x = _numbers(source, 203)
     for dtype in COMPUTED_DTYPES:
         result = np.zeros(len(x), NUMPY[dtype])
-        run_program(apply_program("cast", (source,), dtype), target, [x, result], {"n": len(x)})
+        program = apply_program("cast", (source,), dtype)
+        program = program if in_lanes else _one_by_one(program)
+        run_program(program, target, [x, result], {"n": len(x)})
         numbers = [cast(_number(number, source), dtype) for number in x.tolist()]
         if dtype == "bf16":
             numbers = [bf16_bits(number) for number in numbers]

@@ -126,11 +126,12 @@ def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
 def _to_i32_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
     """``cvttps2dq`` where the target has it for so many lanes, ``cvttpd2dq`` for each register of
     doubles."""
-    lanes = value.lanes
+    lanes = value.lanes  # 0: no vector
     if value.element == "double":
         lanes = 8 if "avx512f" in w.target.features and lanes > 4 else 4
     feature, name = _TRUNCATIONS.get((value.element, lanes), ("", ""))
-    if not name or value.lanes % lanes or feature not in w.target.features:
+    is_whole = value.lanes > 0 and value.lanes % lanes == 0
+    if not name or not is_whole or feature not in w.target.features:
         return None
     is_masked = feature == "avx512f"
     return _by_registers(
