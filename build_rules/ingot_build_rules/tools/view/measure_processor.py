@@ -22,8 +22,10 @@ from ingot_compiler.codegen.measured_loops import (
     MeasuredLoops,
 )
 from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.message import message
 from ingot_compiler.targets.processors import ProcessorClass
 from ingot_runtime.lazy_dataclass import dataclass
+from ingot_runtime.option_ref import OptionRef
 
 _SECONDS = 0.001  # shorter than a turn of another program
 _ROUNDS, _BEST = 200, 5
@@ -39,7 +41,7 @@ _FAR, _FAR_BYTES_MAX = 8, 1 << 26  # times the second cache
 
 @dataclass(frozen=True, slots=True)
 class MeasuredProcessor:
-    """As in ``ProcessorClass``; ``clock``: cycles a second. Sizes are what the system says, 0 if it
+    """The columns of ``ProcessorClass``, measured; ``clock``: cycles a second. Sizes are what the system says, 0 if it
     does not; then memory was not measured, and its rates are 0."""
 
     clock: float
@@ -126,7 +128,7 @@ class Timer:
         return _least(round_seconds, name) / cycle
 
     def _rounds(self, name: str, size_bytes: int) -> int:
-        """So many that they take as long as a measurement should, and go through the memory."""
+        """Return how many take as long as a measurement should, and go through the memory."""
         self.seconds(name, 1, size_bytes)
         rounds = max(64, size_bytes // (ACCESSES * self.loops.vector_bytes))
         while (seconds := self.seconds(name, rounds, size_bytes)) < _SECONDS:
@@ -134,7 +136,7 @@ class Timer:
         return rounds
 
     def seconds(self, name: str, rounds: int, size_bytes: int) -> float:
-        """Of so many rounds."""
+        """Return the time of so many rounds."""
         started = time.perf_counter()
         self.loops.run(name, self._memory, rounds, size_bytes or _NEAR_BYTES)
         return time.perf_counter() - started
@@ -144,8 +146,9 @@ def _least(seconds: list[float], name: str) -> float:
     best = sorted(seconds)[:_BEST]
     if best[-1] > _SPREAD_MAX * best[0]:
         why = f"the best rounds of the loop of {name} differ by {best[-1] / best[0] - 1:.0%}"
-        do = "end other programs, and try again: `ingot identify --measure`"
-        raise UserError("this machine is too busy to be measured", "identify --measure", why, do)
+        do = message("end other programs, and try again: ", OptionRef("measure"))
+        what = "this machine is too busy to be measured"
+        raise UserError(what, OptionRef("measure"), why, do)
     return best[0]
 
 
