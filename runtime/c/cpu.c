@@ -74,12 +74,12 @@ static void read_bits(bool *has) {
 
 // Maker, family and model as ingot_runtime.loader.cpu has them, "" where the processor does not say them.
 static void read_model(char *model) {
-  u32 word, family, maker[3], unused[3];
+  u32 word, family, maker[4] = {0}, unused[3];
   __cpuid(0, word, maker[0], maker[2], maker[1]);
   __cpuid(1, word, unused[0], unused[1], unused[2]);
   family = word >> 8 & 15;
   family += family == 15 ? word >> 20 & 255 : 0;
-  put(model, MODEL_BYTES, TEXT("%.*s %01x %02x", (int)sizeof maker, (const char *)maker, family, (word >> 4 & 15) | (word >> 12 & 240)));
+  write_into(model, MODEL_BYTES, "%s %01x %02x", (const char *)maker, family, (word >> 4 & 15) | (word >> 12 & 240));
 }
 
 // CPUID alone does not allow a tile instruction: the kernel does, when it is asked.
@@ -105,7 +105,7 @@ static void read_model(char *model) {
   int fd = open("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", O_RDONLY | O_CLOEXEC);
   u64 word = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? strtoull(text, NULL, 16) : 0;
   if (fd >= 0) close(fd);
-  if (word) put(model, MODEL_BYTES, TEXT("0x%01x 0x%01x", (u32)(word >> 24 & 255), (u32)(word >> 4 & 4095)));
+  if (word) write_into(model, MODEL_BYTES, "0x%01x 0x%01x", (u32)(word >> 24 & 255), (u32)(word >> 4 & 4095));
 }
 
 static bool request_amx(void) { return false; }
@@ -172,39 +172,33 @@ static bool refuse_wish(const struct plan *plan, const char *name, const char *w
   return refuse(error, INGOT_INPUT_ERROR, TEXT("no variant %s", quoted(wished)), name, why, "leave variant out to take the best");
 }
 
-// Rises with the rank; of equal ranks, that for this processor is highest, then those for all.
-static i64 order_of(const struct variant_plan *variant, const char *model) {
+// Rises with the rank; of equal ranks, that for this processor is highest, then those for all; of equal ones the first.
+static i64 order_of(const struct plan *plan, u32 number, const char *model) {
+  const struct variant_plan *variant = plan->variants + number;
   const struct texts *all = &variant->processors;
-  bool is_own = false;
-  for (u32 index = 0; index < all->count; index++) is_own = is_own || !strncmp(model, all->items[index], strlen(all->items[index]));
-  return (i64)variant->rank * 4 + (is_own ? 2 : all->count == 0);
+  i64 order = (i64)variant->rank * 4 + !all->count;
+  for (u32 index = 0; index < all->count; index++)
+    if (!strncmp(model, all->items[index], strlen(all->items[index]))) order |= 2;
+  return order * VARIANT_COUNT_MAX + VARIANT_COUNT_MAX - number;
 }
 
-// The variant behind number `before` in that order, highest first, then of numbers; -1 behind the last.
-static i64 next_variant(const struct plan *plan, i64 before, const char *wished, const char *model) {
-  i64 best = -1, highest = 0, last = before < 0 ? INT64_MAX : order_of(plan->variants + before, model);
-  for (i64 index = 0; index < plan->variant_count; index++) {
-    i64 order = order_of(plan->variants + index, model);
-    if (wished && strcmp(wished, plan->variants[index].target)) continue;
-    if (before >= 0 && (order > last || (order == last && index <= before))) continue;
-    if (best < 0 || order > highest) best = index, highest = order;
+// The number of the variant that is highest in that order of those below `last`, which becomes its place; -1 where there is none.
+static i64 next_variant(const struct plan *plan, i64 *last, const char *wished, const char *model) {
+  i64 best = -1, highest = 0;
+  for (u32 index = 0; index < plan->variant_count; index++) {
+    i64 order = order_of(plan, index, model);
+    if ((!wished || !strcmp(wished, plan->variants[index].target)) && order < *last && order > highest) best = index, highest = order;
   }
+  *last = highest;
   return best;
-}
-
-static bool has_processors(const struct plan *plan) {
-  bool found = false;
-  for (u32 index = 0; index < plan->variant_count; index++) found = found || plan->variants[index].processors.count;
-  return found;
 }
 
 static bool choose_variant(const struct plan *plan, const char *name, const char *wished, u32 *chosen, error *error) {
   struct machine machine;
   char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "", model[MODEL_BYTES] = "";
   read_bits(machine.has);
-  if (has_processors(plan)) read_model(model);
-  if (next_variant(plan, -1, wished, model) < 0) return refuse_wish(plan, name, wished, error);
-  for (i64 index = -1; (index = next_variant(plan, index, wished, model)) >= 0;) {
+  read_model(model);
+  for (i64 index, last = INT64_MAX; (index = next_variant(plan, &last, wished, model)) >= 0;) {
     const struct variant_plan *variant = plan->variants + index;
     u32 count = missing_features(variant->target, &variant->features, &machine, missing);
     if (!count && uses_amx(&variant->features) && !request_amx()) {
@@ -215,5 +209,5 @@ static bool choose_variant(const struct plan *plan, const char *name, const char
     if (!count) return true;
     append(refusals, "%s%s lacks %s", *refusals ? "; " : "", variant->target, missing);
   }
-  return refuse_machine(&machine, name, refusals, error);
+  return *refusals ? refuse_machine(&machine, name, refusals, error) : refuse_wish(plan, name, wished, error);
 }
