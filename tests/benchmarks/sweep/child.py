@@ -60,13 +60,19 @@ class Engine:
             with np.load(f"{asked}.npz") as arrays:
                 feed = dict(arrays)
             self._call = _OPENERS[self._name](asked, feed)
-            results = self._call()
+            results = [_plain(result) for result in self._call()]
+            np.savez(f"{asked}.{self._name}.npz", *results, allow_pickle=False)
         except Exception as error:
             self._call = None
             lines = " ".join(str(error).split())
             return f"{type(error).__name__}: {lines[:300]}"
-        np.savez(f"{asked}.{self._name}.npz", *results)
         return ""
+
+
+def _plain(result: Any) -> Any:
+    """Strings as a type of numpy's, which is written without pickle."""
+    array = np.asarray(result)
+    return array.astype("U") if array.dtype == object else array
 
 
 def _times(call: Call, count: int) -> list[float]:

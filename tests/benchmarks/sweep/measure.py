@@ -82,7 +82,7 @@ def measured(
 
 
 def _results(path: str) -> list[Array]:
-    with np.load(path, allow_pickle=True) as arrays:
+    with np.load(path) as arrays:
         return [arrays[name] for name in arrays.files]
 
 
