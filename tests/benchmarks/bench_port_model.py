@@ -79,7 +79,7 @@ def session_of(
         {"w": normal(0, sizes.depth, sizes.columns)},
     )
     path, tuning = folder / f"{method}.ingot", folder / "m.tune"
-    own = f"{target}{_TILES}" if method == PARTS else str(target)
+    own = str(parse_target(f"{target}{_TILES}") if method == PARTS else target)
     tuning.write_text(tuning_text(own, "", [("*", KINDS[method], "")]))
     ingot.compile(model, targets=own, tuning=tuning).save(path)
     launches: dict[str, list[dict[str, str]]] = describe_bundle(path)["debug"]["launches"]
