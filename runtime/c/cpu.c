@@ -197,7 +197,7 @@ static bool choose_variant(const struct plan *plan, const char *name, const char
   struct machine machine;
   char missing[TEXT_BYTES], refusals[TEXT_BYTES] = "", model[MODEL_BYTES] = "";
   read_bits(machine.has);
-  read_model(model);
+  if (plan->minor >= 6) read_model(model);  // before, no variant is for some processors
   for (i64 index, last = INT64_MAX; (index = next_variant(plan, &last, wished, model)) >= 0;) {
     const struct variant_plan *variant = plan->variants + index;
     u32 count = missing_features(variant->target, &variant->features, &machine, missing);

@@ -11,7 +11,7 @@ processor that there is code for.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +25,7 @@ from ingot_runtime.lazy_dataclass import dataclass
 ALIGNMENT_BYTES = 64
 CHAIN_CYCLES = 64
 ACCESSES = 16
+LOOPS = ("cycles", "adds", "both", "loads", "stores")
 _SUMS, _OTHER_SUMS = 10, 5
 """Chains of multiply-adds, and of additions: with two factors they fill 16 registers, and hide the
 latency of two units."""
@@ -50,19 +51,17 @@ class MeasuredLoops:
         self.vector_bytes = 4 * self.lanes
         self.sum_count, self.other_count = more * _SUMS, more * _OTHER_SUMS
         self._engine = load_in_process(loops_text(target, self.sum_count, self.other_count), target)
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        self._loops: Mapping[str, Callable[[int, int, int], object]] = {
+            name: function(self._engine.get_function_address(name)) for name in LOOPS
+        }
 
     def run(self, name: str, memory: npt.NDArray[np.uint8], rounds: int, size_bytes: int) -> None:
         """Run a loop: ``cycles``, ``adds`` (multiply-adds, or multiplications where there are none),
         ``both`` (and additions), ``loads``, ``stores``; these go through the first ``size_bytes`` of
         memory, a power of two."""
-        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        call: Callable[[int, int, int], object] = function(self._engine.get_function_address(name))
-        call(aligned(memory), rounds, size_bytes - 1)
-
-
-def aligned(memory: npt.NDArray[np.uint8]) -> int:
-    """Return the first address that vectors may begin at; as many bytes behind it are missing."""
-    return -(-memory.ctypes.data // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        first = -(-memory.ctypes.data // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        self._loops[name](first, rounds, size_bytes - 1)
 
 
 def loops_text(target: Target, sums: int, others: int) -> str:

@@ -15,12 +15,11 @@ from ingot_build_rules.tools.view import measure_processor as measuring
 from ingot_build_rules.tools.view.measure_processor import MeasuredProcessor, differences
 from ingot_compiler.codegen import measured_loops
 from ingot_compiler.codegen.llvm import emit_assembly
-from ingot_compiler.codegen.measured_loops import ACCESSES, CHAIN_CYCLES, MeasuredLoops
+from ingot_compiler.codegen.measured_loops import ACCESSES, CHAIN_CYCLES, LOOPS, MeasuredLoops
 from ingot_compiler.targets.processors import PROCESSORS, ProcessorClass
 from ingot_compiler.targets.target import Target
 from ingot_runtime.loader import cpu
 
-LOOPS = ("cycles", "adds", "both", "loads", "stores")
 INSTRUCTIONS = {
     "x86-64": {"adds": r"\svfmadd\w+ps", "both": r"\sv(fmadd\w+|add)ps", "loads": r"\svmovu?a?ps\s+[^%]*\(", "stores": r"\svmovu?a?ps\s+%[xyz]mm\d+, "},
     "aarch64": {"adds": r"\sfmla\s", "both": r"\sf(mla|add)\s", "loads": r"\sldr\s+q", "stores": r"\sstr\s+q"},

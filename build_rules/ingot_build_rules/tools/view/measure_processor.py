@@ -41,8 +41,8 @@ _FAR, _FAR_BYTES_MAX = 8, 1 << 26  # times the second cache
 
 @dataclass(frozen=True, slots=True)
 class MeasuredProcessor:
-    """The columns of ``ProcessorClass``, measured; ``clock``: cycles a second. Sizes are what the system says, 0 if it
-    does not; then memory was not measured, and its rates are 0."""
+    """The columns of ``ProcessorClass``, measured; ``clock``: cycles a second. Sizes are what the
+    system says, 0 if it does not; then memory was not measured, and its rates are 0."""
 
     clock: float
     multiply_adds: float
@@ -94,6 +94,7 @@ def differences(measured: MeasuredProcessor, row: ProcessorClass) -> tuple[str, 
         "level2_rate",
         "far_rate",
         "level1_bytes",
+        "level1_ways",
         "level2_bytes",
     )
     found: Mapping[str, tuple[float, float]] = {

@@ -229,8 +229,8 @@ def _next_panel(unit: Unit, panel: Panel, row: LlvmValue) -> NextPanel | None:
     one another, all of which read a panel before the next one.
 
     One thread of an Emerald Rapids, weights from memory, by the time without: 0.87 with 32 rows,
-    0.91 with 128, 0.99 with 512; bert_base 0.94, gpt2_prefill 0.87, by x86-64-v3 0.93. One of a Zen 5 reaches 97 % of
-    its peak with such a kernel, 90 to 93 without.
+    0.91 with 128, 0.99 with 512; bert_base 0.94, gpt2_prefill 0.87, by x86-64-v3 0.93. One of a
+    Zen 5 reaches 97 % of its peak with such a kernel, 90 to 93 without.
     """
     statement, context, height = unit.statement, unit.context, unit.statement.tile.rows
     extents, w = [extent for _, extent in statement.taps], unit.context.writer
