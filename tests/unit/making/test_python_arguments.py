@@ -173,8 +173,8 @@ def test_a_project_in_python_speaks_of_arguments(tmp_path: Path) -> None:
 
 
 OF_VERBS = {
-    "calibrate", "command", "debug", "decode", "depfile", "detached", "keep", "key", "public-key", "read-only",
-    "selftest", "source", "wait", "weights",
+    "calibrate", "command", "debug", "decode", "depfile", "detached", "keep", "key", "measure", "public-key",
+    "read-only", "selftest", "source", "wait", "weights",
 }  # fmt: skip
 """Options of errors that no function of Python can meet."""
 
