@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from ingot_compiler.codegen.kernel_ir import NOTHING, Array, Block, Instruction, KernelIr
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant, number_of
+from ingot_compiler.ir.types import DType
 from ingot_compiler.targets.target import Target
 
 Values = tuple[LlvmValue, ...]
@@ -32,6 +33,7 @@ class FunctionCode:
         "_slots",
         "entry",
         "label",
+        "narrowed",
         "target",
     )
 
@@ -47,6 +49,8 @@ class FunctionCode:
         self._arrays: dict[str, Array] = {}
         self._prefix = prefix
         self.label = label
+        # Floats that were rounded to a type of 16 bits -> those bits: memory gets them as they are.
+        self.narrowed: dict[tuple[LlvmValue, DType], LlvmValue] = {}
 
     def write(
         self,

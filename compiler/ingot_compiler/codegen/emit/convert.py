@@ -56,7 +56,7 @@ def from_memory(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
 def to_memory(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     """Round and narrow a value of ``dtype`` for storing."""
     if dtype in HALVES:
-        return float_to_half(w, value, dtype)
+        return w.narrowed.get((value, dtype)) or float_to_half(w, value, dtype)
     return w.convert("zext", value, "i8") if dtype == "bool" else value
 
 
@@ -96,7 +96,12 @@ def _to_float(w: Writer, value: LlvmValue, source: DType, target: DType) -> Llvm
 
 def rounded(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
     """Round what a register holds of ``target``, which is a float for f16 and bf16, to its type."""
-    return from_memory(w, to_memory(w, value, target), target) if target in HALVES else value
+    if target not in HALVES or (value, target) in w.narrowed:
+        return value
+    bits = to_memory(w, value, target)
+    result = from_memory(w, bits, target)
+    w.narrowed[result, target] = bits
+    return result
 
 
 def _float_to_integer(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
