@@ -30,7 +30,7 @@ import ingot
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.making.options.tuning_file import tuning_text
-from ingot_compiler.kernels.matrix_tiles import rows_of_block
+from ingot_compiler.kernels.products.parts import parts_shape
 from ingot_compiler.kernels.products.product_cost import ProductSizes, parts_cycles
 from ingot_compiler.kernels.products.tuned import (
     MATRIX_DIRECT,
@@ -63,8 +63,7 @@ def predicted(
         found[STRASSEN] = strassen
     if has_tiles:
         target = parse_target(f"{class_target(row)}{_TILES}")
-        block = rows_of_block(sizes.rows, sizes.depth, sizes.columns, 6, target)
-        found[PARTS] = parts_cycles(sizes, 3, block, row, brings_rows_together=False)
+        found[PARTS] = parts_cycles(parts_shape(sizes, 3, target), sizes, row)
     return found
 
 

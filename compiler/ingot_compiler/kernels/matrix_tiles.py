@@ -3,8 +3,8 @@
 In: the matrix view of a contraction, element types, a target. Out: a ``RegisterTile``, or None.
 Not done here: other tiles (``tiles``), emitting them (``codegen.emit.blocks``).
 
-One row of two tiles of sums, as decision 4 says: five tile registers, and three for the end of a
-depth.
+Two tiles of sums beside each other, and two of them above each other where a depth has no end of its
+own, which wants three of the eight registers (decision 4).
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from ingot_compiler.lowering.loops.loop_parts import RegisterTile
 
 TILE_ROWS = 16
 TILE_ROW_BYTES = 64
-_TILE = RegisterTile(TILE_ROWS, 2)
-_KEPT_SHARE, _LEFT_SHARE = 0.75, 0.375  # of a second cache that A takes: all of A, a block of it
+_BESIDE = 2  # tiles of sums
+COLUMNS_TOGETHER = _BESIDE * TILE_ROWS
+_ABOVE = 2  # tiles of sums, where no registers are needed for the end of a depth
+_KEPT_SHARE, _LEFT_SHARE = 0.6, 0.4  # of a second cache that A takes: all of A, a block of it
+_ROWS_BESIDE = 128  # that the second cache shall hold, so that a panel of B meets them
 _GAIN_SHARE = 0.5  # of what is read again that must be saved
 
 
@@ -34,7 +37,11 @@ def matrix_tile(
     few_rows = isinstance(rows, int) and rows < TILE_ROWS
     if few_rows or not isinstance(depth, int) or depth % together:
         return None
-    return _TILE if depth * dtype_size_bytes(a) >= TILE_ROW_BYTES else None
+    tiles, rest_bytes = divmod(depth * dtype_size_bytes(a), TILE_ROW_BYTES)
+    if not tiles:
+        return None
+    is_low = bool(rest_bytes) or (isinstance(rows, int) and rows <= TILE_ROWS)
+    return RegisterTile(TILE_ROWS * (1 if is_low else _ABOVE), _BESIDE)
 
 
 def rows_of_block(
@@ -48,11 +55,32 @@ def rows_of_block(
     """
     if not isinstance(depth, int) or not isinstance(columns, int):
         return rows
-    near_bytes = max((each.level2_bytes for each in target.processors), default=0)
-    row_bytes = max(1, depth * element_bytes)
+    near_bytes, row_bytes = _near_bytes(target), max(1, depth * element_bytes)
     if rows * row_bytes <= near_bytes * _KEPT_SHARE:
         return rows
-    block = max(TILE_ROWS, int(near_bytes * _LEFT_SHARE) // row_bytes // TILE_ROWS * TILE_ROWS)
-    panels = -(-columns // (_TILE.vectors * TILE_ROWS))
+    height = _ABOVE * TILE_ROWS
+    block = max(height, int(near_bytes * _LEFT_SHARE) // row_bytes // height * height)
+    panels = -(-columns // COLUMNS_TOGETHER)
     again_bytes = (-(-rows // block) - 1) * columns * row_bytes
     return block if again_bytes < rows * row_bytes * panels * _GAIN_SHARE else rows
+
+
+def depth_turns(rows: int, tiles: int, element_bytes: int, target: KernelTarget) -> int:
+    """Return in how many turns a depth of so many whole tiles is multiplied: so many that the rows
+    of a unit stay in the second cache, where all of their depth does not."""
+    tile_bytes = TILE_ROW_BYTES // 2 * element_bytes
+    near_rows_bytes = min(rows, _ROWS_BESIDE) * tile_bytes
+    return next(
+        (
+            turns
+            for turns in range(1, tiles + 1)
+            if tiles % turns == 0
+            and near_rows_bytes * (tiles // turns) <= _near_bytes(target) * _LEFT_SHARE
+        ),
+        1,
+    )
+
+
+def _near_bytes(target: KernelTarget) -> int:
+    """The largest second cache of the classes that a target is for."""
+    return max((each.level2_bytes for each in target.processors), default=0)

@@ -109,7 +109,8 @@ class _Blocks:
     def _sum_of_parts(self, s: Contraction, split: SplitFactors, place: Symbols) -> float:
         """Taps, then tiles of the depth, in each all products of parts; or A itself by the sums of
         the parts of B."""
-        depth, total = evaluate(s.depth_extent, place), 0.0
+        depth, carried = evaluate(s.depth_extent, place), s.carried
+        total = float(self._load(carried.buffer, carried.index, place)) if carried else 0.0
         left, right = (s.a, *split.a), (s.b, *split.b)
         if not self._load(split.fits, 0, place):
             for point in _points((*s.taps, (s.depth, s.depth_extent)), place):

@@ -40,7 +40,7 @@ from ingot_compiler.lowering.groups.fused import launches_of
 from ingot_compiler.lowering.loops.loop_parts import RegisterTile
 from ingot_compiler.lowering.loops.parse_loops import parse_loops
 from ingot_compiler.lowering.loops.print_loops import print_loops
-from ingot_compiler.lowering.loops.program import Contraction, LoopProgram
+from ingot_compiler.lowering.loops.program import Contraction, For, LoopProgram, Statement
 from ingot_compiler.lowering.loops.verify_loops import find_loop_problems
 from ingot_compiler.oracles.interpret_loops import interpret_loops
 from ingot_compiler.targets.host_target import host_target
@@ -69,12 +69,14 @@ def tiles(monkeypatch: pytest.MonkeyPatch) -> Iterator[SoftwareTiles]:
 
 
 def in_tiles(programs: tuple[LoopProgram, ...]) -> list[LoopProgram]:
-    """Those whose contraction runs on tiles."""
-    return [
-        program
-        for program in programs
-        if any(isinstance(item, Contraction) and item.in_matrix_tiles for item in program.body)
-    ]
+    """Those whose contraction runs on tiles, in a loop over panels or alone."""
+    return [program for program in programs if any(map(_is_in_tiles, program.body))]
+
+
+def _is_in_tiles(statement: Statement) -> bool:
+    if isinstance(statement, For):
+        return any(map(_is_in_tiles, statement.body))
+    return isinstance(statement, Contraction) and statement.in_matrix_tiles
 
 
 @runs

@@ -6,7 +6,7 @@ Functions stand for the instructions (``test_matrix_tiles``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from tests.harness.chains import chain_product
 from tests.harness.end_to_end_harness import make_model, node, tensor
 from tests.harness.kernels_harness import Array, Kernel
-from tests.harness.lowering_harness import Builder, compile_graph, f32, normal, run_compiled
+from tests.harness.lowering_harness import (
+    Builder,
+    Compiled,
+    compile_graph,
+    f32,
+    normal,
+    run_compiled,
+)
 from tests.harness.software_tiles import SoftwareTiles
 from tests.unit.kernels.test_matrix_tiles import TARGET, in_tiles, runs, tiles
 from tests.unit.lowering.test_byte_convolutions import window
@@ -29,11 +36,12 @@ from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.kernels import matrix_tiles
 from ingot_compiler.kernels.products import parts
-from ingot_compiler.lowering.groups.fused import launches_of
+from ingot_compiler.lowering.groups.fused import BufferSpec, launches_of
 from ingot_compiler.lowering.loops.parse_loops import parse_loops
 from ingot_compiler.lowering.loops.print_loops import print_loops
-from ingot_compiler.lowering.loops.program import Contraction
+from ingot_compiler.lowering.loops.program import Contraction, For, LoopProgram, Statement
 from ingot_compiler.lowering.loops.verify_loops import find_loop_problems
 from ingot_compiler.oracles.interpret_loops import interpret_loops
 from ingot_compiler.targets.target import Target, parse_target
@@ -180,42 +188,123 @@ def test_images_that_parts_cannot_hold(target: Target, tiles: SoftwareTiles) -> 
     np.testing.assert_array_equal(split, chain)
 
 
-@pytest.mark.broad
-@runs
-@pytest.mark.parametrize("precision", ["f32", "bf16x3"])
-@pytest.mark.parametrize("fits", [False, True])
-def test_code_equals_the_interpreter(
-    target: Target, tiles: SoftwareTiles, precision: str, *, fits: bool
-) -> None:
-    """Bit by bit where tiles multiply; the text form reads back."""
-    x, w = normal(1, 48, 68), normal(2, 68, 64)
+@pytest.fixture
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second cache that holds two tiles of the depth of 48 rows: more are multiplied in turns."""
+    monkeypatch.setattr(matrix_tiles, "_near_bytes", lambda _: 60_000)
+
+
+def multiplied(x: Array, w: Array, target: Target, precision: str) -> tuple[Graph, Compiled]:
+    """A product of parts."""
     graph, _ = product(x, w)
-    compiled = compile_graph(graph, target, precision=precision)
-    ((launch, program),) = (
-        (launch, program)
-        for launch in launches_of(compiled.fused)
-        if in_tiles((program := compiled.programs[launch.program],))
-    )
-    assert parse_loops(print_loops(program)) == program
-    (statement,) = program.body
-    assert isinstance(statement, Contraction)
-    program = replace(program, body=(replace(statement, rows=18, columns=20),), extent=1)
-    arrays: list[Array] = []
-    draw = np.random.default_rng(5)
-    for spec in (compiled.fused.buffers[buffer] for buffer in launch.buffers):
+    return graph, compile_graph(graph, target, precision=precision)
+
+
+def arguments(specs: Sequence[BufferSpec], *, fits: bool) -> list[Array]:
+    """Numbers for the buffers of a kernel of parts."""
+    draw, arrays = np.random.default_rng(5), list[Array]()
+    for spec in specs:
         count = evaluate(spec.element_count, {})
         numbers = draw.standard_normal(count).astype(np.float32)
         if spec.dtype == "bf16":
             arrays.append((numbers.view(np.uint32) >> 16).astype(np.uint16))
         else:
             arrays.append(np.full(count, fits) if spec.dtype == "bool" else numbers)
+    return arrays
+
+
+def check_against_the_interpreter(
+    compiled: Compiled, target: Target, rows: int, columns: int, *, fits: bool
+) -> LoopProgram:
+    """Compare the kernel that multiplies, for so many rows and columns of a unit; give its loops."""
+    ((launch, program),) = (
+        (launch, program)
+        for launch in launches_of(compiled.fused)
+        if in_tiles((program := compiled.programs[launch.program],))
+    )
+    assert parse_loops(print_loops(program)) == program
+    body = tuple(fewer(statement, rows, columns) for statement in program.body)
+    shorter = replace(program, body=body, extent=1)
+    arrays = arguments([compiled.fused.buffers[each] for each in launch.buffers], fits=fits)
     expected = [array.copy() for array in arrays]
-    interpret_loops(program, expected, {}, f32_lanes=target.f32_lanes)
-    Kernel(program, target).run(arrays, parts=2)
-    if fits:
-        np.testing.assert_array_equal(arrays[-1], expected[-1])
+    interpret_loops(shorter, expected, {}, f32_lanes=target.f32_lanes)
+    Kernel(shorter, target).run(arrays, parts=2)
+    for found, wanted in zip(arrays, expected, strict=True):
+        if fits or found.dtype != np.float32:
+            np.testing.assert_array_equal(found, wanted)
+        else:
+            np.testing.assert_allclose(found, wanted, 0, 1e-3)
+    return program
+
+
+def fewer(statement: Statement, rows: int, columns: int) -> Statement:
+    """The first rows and columns of a contraction, alone or in a loop over panels."""
+    if isinstance(statement, For):
+        inner = tuple(fewer(each, rows, columns) for each in statement.body)
+        return replace(statement, extent=1, body=inner)
+    assert isinstance(statement, Contraction)
+    return replace(statement, rows=rows, columns=columns)
+
+
+@pytest.mark.broad
+@runs
+@pytest.mark.parametrize("precision", ["f32", "bf16x3"])
+@pytest.mark.parametrize("fits", [False, True])
+@pytest.mark.parametrize("depth", [68, 64])
+def test_code_equals_the_interpreter(
+    target: Target, tiles: SoftwareTiles, precision: str, depth: int, *, fits: bool
+) -> None:
+    """Bit by bit where tiles multiply; the text form reads back. Rows lie in tiles where the depth
+    is a multiple of theirs."""
+    _, compiled = multiplied(normal(1, 48, depth), normal(2, depth, 64), target, precision)
+    check_against_the_interpreter(compiled, target, 18, 20, fits=fits)
+
+
+@pytest.mark.broad
+@runs
+@pytest.mark.parametrize("fits", [False, True])
+def test_turns_equal_the_interpreter(
+    target: Target, tiles: SoftwareTiles, small_cache: None, *, fits: bool
+) -> None:
+    """Bit by bit: sums are stored by one turn, and loaded by the next one."""
+    _, compiled = multiplied(normal(1, 50, 128), normal(2, 128, 64), target, "f32")
+    program = check_against_the_interpreter(compiled, target, 18, 32, fits=fits)
+    assert len(program.body) == 2
+
+
+@pytest.mark.sweep(3)
+@runs
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns"), [(48, 128, 64), (50, 192, 96), (65, 256, 64)]
+)
+@pytest.mark.parametrize("edges", [(), EDGES])
+def test_turns_change_no_bit(
+    target: Target,
+    tiles: SoftwareTiles,
+    small_cache: None,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: int,
+    depth: int,
+    columns: int,
+    edges: tuple[float, ...],
+) -> None:
+    """Whatever the caches are; where parts do not fit, sums are those of chains."""
+    x, w = normal(1, rows, depth), normal(2, depth, columns)
+    for number, edge in enumerate(edges):
+        x[3 * number + 1, 5 * number + 2] = edge
+    graph, builder = product(x, w)
+    compiled = compile_graph(graph, target)
+    (program,) = in_tiles(compiled.programs)
+    assert len(program.body) > 1
+    with np.errstate(all="ignore"):
+        (turned,) = run_compiled(compiled, graph, [x], builder.read)
+    monkeypatch.setattr(matrix_tiles, "_near_bytes", lambda _: 1 << 30)
+    np.testing.assert_array_equal(turned, result((graph, builder), x, target))
+    chain = result((graph, builder), x, DIRECT)
+    if edges:
+        np.testing.assert_array_equal(turned, chain)
     else:
-        np.testing.assert_allclose(arrays[-1], expected[-1], 0, 1e-3)
+        np.testing.assert_allclose(turned, chain, 0, 1e-4)
 
 
 def test_programs_of_parts_that_do_not_belong_together_are_refused() -> None:
@@ -263,7 +352,11 @@ PLAIN = "x86-64-v4+avx512bf16"
 def test_a_product_that_gains_nothing_has_no_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short depth, whose results go through memory, and rows that are brought together."""
     monkeypatch.undo()
-    for sizes, gains in (((128, 768, 768), True), ((196, 64, 256), False), ((64, 256, 64), False)):
+    for sizes, gains in (
+        ((128, 768, 768), True),
+        ((128, 3072, 768), True),
+        ((3136, 64, 64), False),
+    ):
         rows, depth, columns = sizes
         graph, _ = product(normal(1, rows, depth), normal(2, depth, columns))
         assert bool(in_tiles(compile_graph(graph, TARGET).programs)) == gains

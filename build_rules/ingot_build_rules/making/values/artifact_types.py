@@ -56,7 +56,7 @@ _MODULES = {
     ),
     "ingot_compiler.lowering.groups.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops.loop_parts": (
-        "Digits PackedPanels RegisterTile SplitFactors StrassenTile Team"
+        "CarriedSums Digits PackedPanels RegisterTile SplitFactors StrassenTile Team"
     ),
     "ingot_compiler.lowering.loops.loop_values": (
         "Address Apply Compare Constant FromIndex Load Local"

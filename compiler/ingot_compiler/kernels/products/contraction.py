@@ -12,7 +12,6 @@ depth of each tap; a B made at run time is read in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from ingot_compiler.ir.dims import (
     Dim,
@@ -30,6 +29,7 @@ from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.kernels.anchored_group import ACCUMULATOR, AnchoredGroup
 from ingot_compiler.kernels.matrix_tiles import matrix_tile, rows_of_block
 from ingot_compiler.kernels.products.float_parts import FloatParts
+from ingot_compiler.kernels.products.turns import PANEL, PANELS_TOGETHER, in_turns
 from ingot_compiler.kernels.strassen_scratch import scratch_of
 from ingot_compiler.kernels.team_tiles import choose_team_tile
 from ingot_compiler.kernels.tiles import (
@@ -43,7 +43,7 @@ from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops.loop_parts import PackedPanels, RegisterTile, SplitFactors, Team
-from ingot_compiler.lowering.loops.program import Contraction, LoopProgram
+from ingot_compiler.lowering.loops.program import Contraction, LoopProgram, Statement
 from ingot_compiler.lowering.loops.strassen import StrassenShape
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -150,19 +150,27 @@ class _Units:
         return substitute(index, {"g": self.outer})
 
 
+@dataclass(frozen=True, slots=True)
+class PartsOfA:
+    """The parts that are the factors of a product, which is over their places; ``plain_index``:
+    that of A itself, over the same symbols."""
+
+    float_parts: FloatParts
+    plain_index: Dim
+
+
 def contraction_program(
     anchored: AnchoredGroup,
     target: KernelTarget,
     product: Product,
-    parts: FloatParts | None = None,
+    parts: PartsOfA | None = None,
     strassen: StrassenShape | None = None,
 ) -> LoopProgram:
     """Assemble the program of a group whose anchor is ``product``, of ``parts`` of A and B where
     they are given, or by ``strassen``'s tiles."""
     a, b = map(anchored.operand, product.factors)
-    plain_index = product.a_index
     if parts is not None:
-        a, product = parts.parts[0], replace(product, a_index=plain_index - parts.first)
+        a = parts.float_parts.parts[0]
     dtype = sum_dtype(a.type.dtype)
     together = product.b.together if isinstance(product.b, Panels) else 1
     factors = a.type.dtype, b.type.dtype
@@ -180,16 +188,21 @@ def contraction_program(
         tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
         width = tile.vectors * lanes_of(dtype, target)
     panels = packed_panels(anchored, product, dtype)
-    rows_near = block
+    rows_near, turns = block, parts.float_parts.turns if parts else 1
     if matrix is not None:
-        rows_near = _rows_near(product, block, a.type.dtype, anchored.method.parts, target)
+        depth_bytes = dtype_size_bytes(a.type.dtype) * anchored.method.parts
+        depth = dim_floordiv(product.total_depth, turns)
+        rows_near = rows_of_block(block, depth, product.columns, depth_bytes, target)
     keeps_rows = _is_b_small(product, b.type.dtype) or strassen is not None or rows_near < block
     block = rows_near
     if team is None:
-        units = _units(product, width, block, rows_outside=keeps_rows)
+        unit_width = width * (PANELS_TOGETHER if turns > 1 else 1)
+        units = _units(product, unit_width, block, rows_outside=keeps_rows)
     else:
         units = _team_units(product, width, block, target.team_units, rows_outside=keeps_rows)
     column_start = dim_mul(units.panel, width)
+    if turns > 1:
+        column_start = dim_mul(column_start, PANELS_TOGETHER) + dim_mul(symbol(PANEL), width)
     taps, moved = _taps_inside(product, units, block)
     statement = Contraction(
         "row", product.rows, units.row_start, block,
@@ -201,14 +214,20 @@ def contraction_program(
         None if team is None else Team(target.team_units, dim_mod(symbol("p"), target.team_units)),
         matrix is not None,
         together > 1 and factors == ("bf16", "bf16") and target.rounds_pairs_to_odd,
-        _split_factors(anchored, parts, substitute(units.of_product(plain_index), moved)),
+        _split_factors(anchored, parts, units, moved),
+        None,
         strassen.tile if strassen else None,
         isinstance(product.b, TurnedColumns),
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
     scratch = scratch_of(block, product.total_depth).size_bytes if strassen else 0
-    return finish_program(anchored.buffers, (statement,), units.extent, grain, scratch)
+    body: tuple[Statement, ...] = (statement,)
+    if parts is not None and turns > 1:
+        left = ceil_div(product.columns, width) - dim_mul(units.panel, PANELS_TOGETHER)
+        (sums,) = map(anchored.buffers.number, parts.float_parts.sums)
+        body = tuple(in_turns(statement, turns, sums, dim_min(PANELS_TOGETHER, left)))
+    return finish_program(anchored.buffers, body, units.extent, grain, scratch)
 
 
 def _register_tile(
@@ -230,14 +249,6 @@ def _is_b_small(product: Product, dtype: DType) -> bool:
     """Whether the second cache holds B beside rows, so that these are better kept."""
     count = typical(dim_mul(product.total_depth, product.columns))
     return count * dtype_size_bytes(dtype) <= _SMALL_B_BYTES
-
-
-def _rows_near(
-    product: Product, block: int, dtype: DType, part_count: int, target: KernelTarget
-) -> int:
-    """Rows of a unit of tiles that are multiplied by one instruction."""
-    element_bytes = dtype_size_bytes(dtype) * part_count
-    return rows_of_block(block, product.total_depth, product.columns, element_bytes, target)
 
 
 def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> RegisterTile | None:
@@ -266,14 +277,15 @@ def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTi
 
 
 def _split_factors(
-    anchored: AnchoredGroup, parts: FloatParts | None, plain_index: Dim
+    anchored: AnchoredGroup, parts: PartsOfA | None, units: _Units, moved: Mapping[str, Dim]
 ) -> SplitFactors | None:
     """Where the lower parts are, and A itself."""
     if parts is None:
         return None
-    numbers = anchored.buffers.number
-    lower, weights = (tuple(map(numbers, each)) for each in (parts.parts[1:], parts.weights))
-    return SplitFactors(lower, weights, anchored.number(0), plain_index, numbers(parts.fits))
+    numbers, found = anchored.buffers.number, parts.float_parts
+    lower, weights = (tuple(map(numbers, each)) for each in (found.parts[1:], found.weights))
+    plain_index = substitute(units.of_product(parts.plain_index), moved)
+    return SplitFactors(lower, weights, anchored.number(0), plain_index, numbers(found.fits))
 
 
 def _taps_inside(

@@ -15,44 +15,70 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_min, dim_mul, substitute, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_add,
+    dim_floordiv,
+    dim_min,
+    dim_mul,
+    substitute,
+    symbol,
+)
 from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.kernels.matrix_tiles import TILE_ROWS
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.views import dense_view
 from ingot_compiler.lowering.kinds.launches_in_turn import workspace_number
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
+from ingot_compiler.lowering.loops.bf16_pairs import TILE_DEPTH
 from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load, Local, Value
 from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Reduce, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
 GREATEST_MAX, GREATEST_MIN = 2.0**57, 2.0**-48
 """From the first on, sums may overflow; below the second one, products of low parts are denormal."""
-_CHUNK = 4096  # elements of a unit
+_CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class FloatParts:
     """``count`` elements of ``a`` from ``first`` on as so many ``parts``; ``weights``: the lower
-    parts of B, ``greatest_weight``: its greatest magnitude."""
+    parts of B, ``greatest_weight``: its greatest magnitude. Parts lie as ``a`` does, or, where its
+    rows follow one another and have whole tiles, ``depth`` of elements, tile by tile, so that what
+    one instruction loads is contiguous. ``turns``: parts of the depth that are multiplied one after
+    the other, with sums of ``sums_type`` between them."""
 
     a: Operand
     first: int
     count: int
     weights: tuple[Operand, ...]
     greatest_weight: Operand
+    depth: int = 0
+    turns: int = 1
+    sums_type: TensorType | None = None
+
+    @property
+    def chunk(self) -> int:
+        """Elements of a unit that splits: the rows of a tile, or so many that they stay near."""
+        return TILE_ROWS * self.depth or _CHUNK
+
+    @property
+    def units(self) -> int:
+        """How many split A."""
+        return -(-self.count // self.chunk)
 
     @property
     def parts(self) -> tuple[Operand, ...]:
         """The parts of A, the greatest one first."""
-        kinds = (TensorType("bf16", (self.count,)) for _ in (0, *self.weights))
+        count = self.units * self.chunk if self.depth else self.count
+        kinds = (TensorType("bf16", (count,)) for _ in (0, *self.weights))
         return tuple(_workspace(number, kind) for number, kind in enumerate(kinds))
 
     @property
     def maxima(self) -> Operand:
         """The greatest magnitude of each chunk of A."""
-        tensor_type = TensorType("f32", (-(-self.count // _CHUNK),))
-        return _workspace(len(self.weights) + 1, tensor_type)
+        return _workspace(len(self.weights) + 1, TensorType("f32", (self.units,)))
 
     @property
     def fits(self) -> Operand:
@@ -60,9 +86,15 @@ class FloatParts:
         return _workspace(len(self.weights) + 2, TensorType("bool", (1,)))
 
     @property
+    def sums(self) -> tuple[Operand, ...]:
+        """The sums of one turn, which the next one goes on from."""
+        number = len(self.weights) + 3
+        return (_workspace(number, self.sums_type),) if self.sums_type else ()
+
+    @property
     def workspace(self) -> tuple[Operand, ...]:
-        """All that launches before the products compute."""
-        return (*self.parts, self.maxima, self.fits)
+        """All that launches compute for each other and for turns."""
+        return (*self.parts, self.maxima, self.fits, *self.sums)
 
 
 def _workspace(number: int, tensor_type: TensorType) -> Operand:
@@ -89,17 +121,41 @@ def with_parts(group: Group, parts: FloatParts) -> tuple[Group, Group, Group]:
     read = (parts.maxima, parts.greatest_weight)
     decide = replace(group, operands=read, results=(parts.fits,), types=types)
     multiplied = (*group.operands, *parts.parts, parts.fits)
-    return split, decide, replace(group, operands=multiplied, types=types)
+    results = (*group.results, *parts.sums)
+    return split, decide, replace(group, operands=multiplied, results=results, types=types)
 
 
 def part_program(group: Group, parts: FloatParts) -> LoopProgram:
     """Units are chunks of A."""
-    buffers, start = GroupBuffers(group), dim_mul(symbol(INDEX), _CHUNK)
+    buffers, chunk = GroupBuffers(group), parts.chunk
+    start = dim_mul(symbol(INDEX), chunk)
     left: Dim = parts.count
-    if parts.count > _CHUNK:
-        left = dim_min(_CHUNK, dim_add(parts.count, dim_mul(start, -1)))
-    place = dim_add(start, symbol("i"))
-    x = Load(buffers.number(parts.a), dim_add(parts.first, place))
+    if parts.count > chunk:
+        left = dim_min(chunk, dim_add(parts.count, dim_mul(start, -1)))
+    source, i = buffers.number(parts.a), symbol("i")
+    first = dim_add(parts.first, start)
+    if parts.depth:
+        row, tile = symbol("row"), symbol("tile")
+        place = dim_mul(row, parts.depth) + dim_mul(tile, TILE_DEPTH) + i
+        stored = dim_mul(tile, TILE_ROWS * TILE_DEPTH) + dim_mul(row, TILE_DEPTH) + i
+        body = _split(buffers, parts, Load(source, first + place), dim_add(start, stored))
+        loop = For("i", TILE_DEPTH, "vector", body)
+        loop = For("row", dim_floordiv(left, parts.depth), "serial", (loop,))
+        loop = For("tile", parts.depth // TILE_DEPTH, "serial", (loop,))
+    else:
+        body = _split(buffers, parts, Load(source, dim_add(first, i)), dim_add(start, i))
+        loop = For("i", left, "vector", body)
+    magnitude = Apply("abs", (Load(source, dim_add(first, i)),), "f32")
+    statements: tuple[Statement, ...] = (
+        Reduce("greatest", "max", "i", left, "f32", (), magnitude, lanes=True),
+        Store(buffers.number(parts.maxima), symbol(INDEX), Local("greatest", "f32")),
+        loop,
+    )
+    return finish_program(buffers, statements, parts.units, grain_for(4 * chunk))
+
+
+def _split(buffers: GroupBuffers, parts: FloatParts, x: Value, place: Dim) -> tuple[Statement, ...]:
+    """Store the parts of a value at a place of theirs."""
     body: list[Statement] = [Let("rest0", x)]
     for number, part in enumerate(parts.parts):
         rest, name = Local(f"rest{number}", "f32"), f"part{number}"
@@ -108,14 +164,7 @@ def part_program(group: Group, parts: FloatParts) -> LoopProgram:
         if number < len(parts.weights):
             own = Apply("cast", (Local(name, "bf16"),), "f32")
             body.append(Let(f"rest{number + 1}", Apply("sub", (rest, own), "f32")))
-    magnitude = Apply("abs", (x,), "f32")
-    statements: tuple[Statement, ...] = (
-        Reduce("greatest", "max", "i", left, "f32", (), magnitude, lanes=True),
-        Store(buffers.number(parts.maxima), symbol(INDEX), Local("greatest", "f32")),
-        For("i", left, "vector", tuple(body)),
-    )
-    extent = -(-parts.count // _CHUNK)
-    return finish_program(buffers, statements, extent, grain_for(4 * _CHUNK))
+    return tuple(body)
 
 
 def guard_program(group: Group, parts: FloatParts) -> LoopProgram:

@@ -13,16 +13,27 @@ from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_product
 from ingot_compiler.ir.precision import BF16X3, F32, FAST, SIZE
-from ingot_compiler.kernels.matrix_tiles import matrix_tile, rows_of_block
+from ingot_compiler.kernels.matrix_tiles import (
+    COLUMNS_TOGETHER,
+    depth_turns,
+    matrix_tile,
+    rows_of_block,
+)
 from ingot_compiler.kernels.products.algorithm import PANELS, ProductFacts, Wishes
 from ingot_compiler.kernels.products.convolution import ConvShape
-from ingot_compiler.kernels.products.product_cost import ProductSizes, direct_cycles, parts_cycles
+from ingot_compiler.kernels.products.product_cost import (
+    PartsShape,
+    ProductSizes,
+    direct_cycles,
+    parts_cycles,
+)
 from ingot_compiler.kernels.products.tuned import PARTS_OF_CONV, PARTS_OF_MATRIX
 from ingot_compiler.lowering.groups.method import Method
 from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.loops.bf16_pairs import TILE_DEPTH
 
 _PARTS = {F32: 3, FAST: 3, BF16X3: 2}
-_GAIN_MIN = 1.05  # below it the larger weights are not worth their bytes
+_GAIN_MIN = 1.1  # below it the larger weights are not worth their bytes
 _ROWS_MIN, _DEPTH_MIN, _COLUMNS_MIN = 48, 64, 64
 """Below them splitting A and the ends of tiles cost more than products of tiles gain."""
 
@@ -83,12 +94,20 @@ def _speed(facts: ProductFacts, sizes: ProductSizes, count: int, target: KernelT
         max(*node.ints("strides")) > 1 or any(size != 1 for size in facts.weights.shape[2:])
     )
     able = [each for each in target.processors if each.has_tiles] or target.processors
-    block = rows_of_block(sizes.rows, sizes.depth, sizes.columns, 2 * count, target)
-    return min(
-        direct_cycles(sizes, each)
-        / parts_cycles(sizes, count, block, each, brings_rows_together=brings_rows_together)
-        for each in able
-    )
+    shape = parts_shape(sizes, count, target, brings_rows_together=brings_rows_together)
+    return min(direct_cycles(sizes, each) / parts_cycles(shape, sizes, each) for each in able)
+
+
+def parts_shape(
+    sizes: ProductSizes, count: int, target: KernelTarget, *, brings_rows_together: bool = False
+) -> PartsShape:
+    """How a product of so many parts is computed; rows that are brought together have no turns."""
+    depth, turns = sizes.depth, 1
+    is_whole = depth % TILE_DEPTH == 0 and sizes.columns % COLUMNS_TOGETHER == 0
+    if is_whole and not brings_rows_together:
+        turns = depth_turns(sizes.rows, depth // TILE_DEPTH, 2 * count, target)
+    block = rows_of_block(sizes.rows, depth // turns, sizes.columns, 2 * count, target)
+    return PartsShape(count, block, turns, brings_rows_together)
 
 
 def _sizes(facts: ProductFacts) -> ProductSizes | None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from ingot_compiler.kernels.products.turns import PANELS_TOGETHER
 from ingot_compiler.kernels.strassen_scratch import scratch_of
 from ingot_compiler.lowering.loops.bf16_pairs import PART_PRODUCTS
 from ingot_compiler.lowering.loops.strassen import PRODUCTS, StrassenShape
@@ -47,12 +48,11 @@ _STORES_OF_RESULT = 4  # of a vector: seven products are loaded, added, stored a
 # Of tiles that one instruction multiplies, measured on an Emerald Rapids: one product of 16x32 sums
 # by 32 of the depth, and rows of A that are brought together for it; a vector of A that is split;
 # one of results, which go through memory.
-_TILE_CYCLES, _GATHER_CYCLES, _SPLIT_CYCLES, _TILED_RESULT_CYCLES = 63.0, 30.0, 16.0, 16.0
+_TILE_CYCLES, _GATHER_CYCLES, _SPLIT_CYCLES, _TILED_RESULT_CYCLES = 46.0, 30.0, 16.0, 8.0
 _TILE = (16, 32, 32)
 _TILE_COLUMNS = 32
 _PART_BYTES = 2
 _TILED_FAR_SHARE = 0.67  # of what comes from behind the second cache: lines are read in order
-_PANELS_BESIDE = 2  # of weights: the one that is used and the one before it
 
 Choice = TypeVar("Choice")
 
@@ -165,37 +165,36 @@ def _far_bytes(
     return far_bytes
 
 
-def parts_cycles(
-    sizes: ProductSizes,
-    parts: int,
-    block: int,
-    processor: ProcessorClass,
-    *,
-    brings_rows_together: bool,
-) -> float:
-    """Cycles of products of so many parts of bf16 in tiles; a unit has ``block`` rows."""
+@dataclass(frozen=True, slots=True)
+class PartsShape:
+    """How products of ``parts`` of both factors are computed: ``block`` rows are a unit, its depth is
+    multiplied in ``turns``; ``brings_rows_together``: those of a tile do not lie evenly apart."""
+
+    parts: int
+    block: int
+    turns: int
+    brings_rows_together: bool = False
+
+
+def parts_cycles(shape: PartsShape, sizes: ProductSizes, processor: ProcessorClass) -> float:
+    """Cycles of products of parts of bf16 in tiles."""
     rows, columns, depth = (
         -(-size // tile)
         for size, tile in zip((sizes.rows, sizes.columns, sizes.depth), _TILE, strict=True)
     )
-    tile_cycles = _TILE_CYCLES + (_GATHER_CYCLES if brings_rows_together else 0.0)
+    tile_cycles = _TILE_CYCLES + (_GATHER_CYCLES if shape.brings_rows_together else 0.0)
     computed = (
-        rows * columns * depth * len(PART_PRODUCTS[parts]) * tile_cycles
+        rows * columns * depth * len(PART_PRODUCTS[shape.parts]) * tile_cycles
         + sizes.rows * sizes.depth / _LANES * _SPLIT_CYCLES
-        + sizes.rows * sizes.columns / _LANES * _TILED_RESULT_CYCLES
+        + sizes.rows * sizes.columns / _LANES * _TILED_RESULT_CYCLES * shape.turns
     )
-    far_bytes = _far_bytes_of_parts(sizes, parts, block, processor)
+    far_bytes = _far_bytes_of_parts(shape, sizes)
     return _with_memory(computed, far_bytes / processor.far_rate * _TILED_FAR_SHARE)
 
 
-def _far_bytes_of_parts(
-    sizes: ProductSizes, parts: int, block: int, processor: ProcessorClass
-) -> float:
-    """Each block of rows reads the weights; its left factor is read once, or for each panel of them
-    where it does not stay in the second cache beside panels."""
-    depth_bytes = parts * _PART_BYTES * sizes.depth
-    near_bytes = (block + _PANELS_BESIDE * _TILE_COLUMNS) * depth_bytes
-    is_near = near_bytes <= processor.level2_bytes
-    readings = 1 if is_near else -(-sizes.columns // _TILE_COLUMNS)
-    blocks = -(-sizes.rows // block)
-    return float(depth_bytes * (sizes.columns * blocks + sizes.rows * readings))
+def _far_bytes_of_parts(shape: PartsShape, sizes: ProductSizes) -> float:
+    """Each block of rows reads the weights; in turns, each unit reads its left factor."""
+    depth_bytes = shape.parts * _PART_BYTES * sizes.depth
+    units = 1 if shape.turns == 1 else -(-sizes.columns // (_TILE_COLUMNS * PANELS_TOGETHER))
+    blocks = -(-sizes.rows // shape.block)
+    return float(depth_bytes * (sizes.columns * blocks + sizes.rows * units))

@@ -83,6 +83,7 @@ def _contraction(scope: LoopScope, s: Contraction) -> BlockParts:
             *((reading, buffer, s.a_index) for buffer in (s.a, *(s.split.a if s.split else ()))),
             *((reading, buffer, s.b_index) for buffer in (s.b, *(s.split.b if s.split else ()))),
             *(_unsplit(reading, s.split) if s.split else ()),
+            *((inside, each.buffer, each.index) for each in (s.carried,) if each),
             *_addends(inside, s),
         ),
         inside,

@@ -60,6 +60,15 @@ class SplitFactors:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedSums:
+    """Where the sums lie that those of a block go on from: f32, over its row and column."""
+
+    TEXT: ClassVar = "$buffer[$index]"
+    buffer: BufferNumber
+    index: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Digits:
     """Rows of A as integers of ``count`` balanced digits to the base 256, block by block.
 

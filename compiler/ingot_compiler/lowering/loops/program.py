@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops.loop_parts import (
+    CarriedSums,
     Digits,
     FixedTaps,
     Moved,
@@ -177,7 +178,8 @@ class Contraction:
     bits, for as many of A. Pairs of bf16 likewise, whose f32 sums are rounded as ``bf16_pairs``
     says, to odd if ``rounds_to_odd``. ``in_matrix_tiles``: 16 rows by 16 columns at once, over as
     much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile. ``split``: A and
-    B are parts of f32, and these are the others. ``strassen``: rows of the tile and parts of its
+    B are parts of f32, and these are the others. ``carried``: the sums begin at these, which are of
+    what lies before in the depth. ``strassen``: rows of the tile and parts of its
     columns are computed so, or directly where a sum is not finite or rows are missing.
     """
 
@@ -192,6 +194,7 @@ class Contraction:
   a=$a[$a_index]
   b=$b[$b_index] panels=$b_panels| turned||
   split=$split|
+  carried=$carried|
   $accumulator: $dtype -> {
 $epilogue}"""
     row: Variable
@@ -217,6 +220,7 @@ $epilogue}"""
     in_matrix_tiles: bool = False
     rounds_to_odd: bool = False
     split: SplitFactors | None = None
+    carried: CarriedSums | None = None
     strassen: StrassenTile | None = None
     turned: bool = False
 

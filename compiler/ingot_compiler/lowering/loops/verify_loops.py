@@ -20,7 +20,13 @@ from ingot_compiler.ir.problem import Problem, require_none
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops.loop_blocks import BlockParts, block_parts, lies_along_depth
-from ingot_compiler.lowering.loops.loop_parts import PackedPanels, SplitFactors, StrassenTile, Team
+from ingot_compiler.lowering.loops.loop_parts import (
+    CarriedSums,
+    PackedPanels,
+    SplitFactors,
+    StrassenTile,
+    Team,
+)
 from ingot_compiler.lowering.loops.loop_scope import LoopScope
 from ingot_compiler.lowering.loops.loop_values import Address
 from ingot_compiler.lowering.loops.nested import bound_by, of_type
@@ -46,7 +52,7 @@ from ingot_compiler.lowering.loops.verify_loop_values import (
 )
 
 _TEAM_VECTORS = (1, 2, 4, 8)
-_TILE_ROWS, _TILES_BESIDE = 16, 2
+_TILE_ROWS, _TILE_HEIGHTS, _TILES_BESIDE = 16, (16, 32), 2
 
 
 def verify_loops(program: LoopProgram, element_counts: Sequence[Dim] = ()) -> None:
@@ -223,6 +229,8 @@ def _block(scope: LoopScope, block: Block) -> Iterator[Problem]:
         yield from _matrix_tiles(scope, block)
     if isinstance(block, Contraction) and block.split:
         yield from _split(scope, block, block.split)
+    if isinstance(block, Contraction) and block.carried:
+        yield from _carried(scope, block, block.carried)
     if isinstance(block, Contraction) and block.strassen:
         yield from _strassen(scope, block, block.strassen)
     for seen, buffer, index in parts.reads:
@@ -347,11 +355,13 @@ def _turned(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
 
 
 def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
-    """Tiles have 16 rows, one or two of them lie beside each other, and what lies together of a
-    depth is whole."""
-    if (s.tile.rows, s.row_block % _TILE_ROWS) != (_TILE_ROWS, 0) or s.tile.vectors > _TILES_BESIDE:
+    """Tiles have 16 rows, one or two of them lie above and beside each other, and what lies together
+    of a depth is whole."""
+    is_tile = s.tile.rows in _TILE_HEIGHTS and s.tile.vectors <= _TILES_BESIDE
+    if not is_tile or s.row_block % s.tile.rows:
         got = f"row_block={s.row_block} tile={s.tile.rows}x{s.tile.vectors}"
-        yield scope.problem("contraction", "16x1 or 16x2, and blocks of them", got, "matrix tiles")
+        expected = "16 or 32 rows by 1 or 2 vectors, and blocks of them"
+        yield scope.problem("contraction", expected, got, "matrix tiles")
     panels = s.b_panels
     if panels is None or panels.columns != _TILE_ROWS or panels.together == 1:
         got = "none" if panels is None else f"{panels.columns} together={panels.together}"
@@ -378,6 +388,18 @@ def _strassen(scope: LoopScope, s: Contraction, tile: StrassenTile) -> Iterator[
     if s.dtype != "f32" or not plain or coefficient(s.a_index, s.depth) != 1:
         got = f"{s.dtype}, A {format_dim(s.a_index)}"
         yield scope.problem("contraction", "f32 in rows, panels, numbers", got, "halves of factors")
+
+
+def _carried(scope: LoopScope, s: Contraction, carried: CarriedSums) -> Iterator[Problem]:
+    """Sums of parts lie in rows of whole tiles."""
+    pitch, beside = (coefficient(carried.index, name) for name in (s.row, s.column))
+    is_whole = isinstance(s.columns, int) and s.columns % (_TILE_ROWS * _TILES_BESIDE) == 0
+    if s.split is None or not isinstance(pitch, int) or beside != 1 or not is_whole:
+        got = f"{format_dim(s.columns)} columns at {format_dim(carried.index)}"
+        yield scope.problem("contraction", "sums of parts, in whole tiles", got, "carried sums")
+    found = [each.dtype for each in scope.buffers[carried.buffer :][:1]]
+    if found != ["f32"]:
+        yield scope.problem("contraction", "f32", f"b{carried.buffer}", "carried sums")
 
 
 def _split(scope: LoopScope, s: Contraction, split: SplitFactors) -> Iterator[Problem]:

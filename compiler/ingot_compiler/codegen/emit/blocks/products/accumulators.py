@@ -7,8 +7,9 @@ In: pointers, element types, index expressions. Out: records. Not done here: cod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from ingot_compiler.codegen.emit.operands import Operands
+from ingot_compiler.codegen.emit.operands import Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import Dim
@@ -52,18 +53,21 @@ class Factors:
     together: int = 1
 
 
-RATIO_BITS = 16
-
-
 @dataclass(frozen=True, slots=True)
 class NextPanel:
     """What the tiles of a panel fetch of the one behind it, each its share: where that of this tile
     begins; ``ratio``: elements of it for each of a vector of B, with ``RATIO_BITS`` binary places;
     how many tiles there usually are."""
 
+    RATIO_BITS: ClassVar = 16
     share: LlvmValue
     ratio: LlvmValue
     tile_count: int
+
+    def place(self, w: Writer, offset: LlvmValue, element: str) -> LlvmValue:
+        """What is fetched beside the elements of B so far behind the beginning of a vector."""
+        first = w.binary("lshr", w.mul(offset, self.ratio), i64(self.RATIO_BITS))
+        return w.offset(self.share, first, element)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,7 @@ from ingot_compiler.codegen.emit.blocks.epilogue import (
     emit_epilogue,
 )
 from ingot_compiler.codegen.emit.blocks.products.accumulators import (
-    RATIO_BITS,
     AccumulatorTile,
-    NextPanel,
     Pointers,
     hidden,
     widened,
@@ -23,24 +21,19 @@ from ingot_compiler.codegen.emit.blocks.products.accumulators import (
 from ingot_compiler.codegen.emit.blocks.products.contraction_unit import Panel, Unit
 from ingot_compiler.codegen.emit.blocks.products.matrix_tiles import emit_matrix_tiles
 from ingot_compiler.codegen.emit.blocks.products.multiply import emit_sum
+from ingot_compiler.codegen.emit.blocks.products.next_panel import CACHED_ELEMENTS_MAX, next_panel
 from ingot_compiler.codegen.emit.control import for_each
-from ingot_compiler.codegen.emit.convert import MEMORY
 from ingot_compiler.codegen.emit.index import emit_index
 from ingot_compiler.codegen.emit.lanes import known_tail_mask
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.codegen.writer import Writer
 from ingot_compiler.ir.dims import (
-    dim_add,
-    dim_floordiv,
-    dim_max,
     dim_min,
     dim_mod,
     dim_mul,
-    dim_product,
 )
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
-from ingot_compiler.ir.sizes.typical import typical
 from ingot_compiler.kernels.row_pitch import may_share_address, row_pitch
 from ingot_compiler.lowering.loops.program import Contraction
 
@@ -48,7 +41,6 @@ from ingot_compiler.lowering.loops.program import Contraction
 # Two steps ahead into L1 would take 0.8 from L3, but 1.01 to 1.07 for a token of decoders. Rows of
 # bytes are a quarter as long: twice as many take 0.89 to 0.94 of the time from DRAM.
 _STEPS_AHEAD = {"f32": 32, "bf16": 32, "f16": 32, "i8": 64, "u8": 64}
-_CACHED_ELEMENTS_MAX = 1 << 18  # 1 MiB
 _LANES_OF_OPERANDS = 16  # AVX-512: an operand in memory may be one element for all lanes
 _FEW = 6  # rows that have a tile of their own
 
@@ -170,7 +162,7 @@ def _emit_tile(
         last_lanes=last, a_again=_pointers_again(unit, pointers, panel.vectors, last),
         steps_ahead=_steps_ahead(unit),
         b_addends=_narrowed(w, panel.addends, last), b_columns=panel.columns,
-        next_panel=_next_panel(unit, panel, row) if count == statement.tile.rows else None,
+        next_panel=next_panel(unit, panel.b, row) if count == statement.tile.rows else None,
     )  # fmt: skip
     sums = widened(w, emit_sum(tile, unit.sum, panel.starts * count), unit.lanes)
     rows = Rows(statement.row, row, count, valid)
@@ -220,34 +212,8 @@ def _steps_ahead(unit: Unit) -> int:
     size = dim_mul(statement.columns, statement.depth_extent)
     for _, extent in statement.taps:
         size = dim_mul(size, extent)
-    is_large = isinstance(size, int) and size > _CACHED_ELEMENTS_MAX
+    is_large = isinstance(size, int) and size > CACHED_ELEMENTS_MAX
     return _STEPS_AHEAD.get(unit.factors.b, 0) if is_large and unit.factors.sum == "f32" else 0
-
-
-def _next_panel(unit: Unit, panel: Panel, row: LlvmValue) -> NextPanel | None:
-    """What the tile at a row fetches of the panel behind its own: of a large B, several tiles above
-    one another, all of which read a panel before the next one.
-
-    One thread of an Emerald Rapids, weights from memory, by the time without: 0.87 with 32 rows,
-    0.91 with 128, 0.99 with 512; bert_base 0.94, gpt2_prefill 0.87, by x86-64-v3 0.93. One of a
-    Zen 5 reaches 97 % of its peak with such a kernel, 90 to 93 without.
-    """
-    statement, context, height = unit.statement, unit.context, unit.statement.tile.rows
-    extents, w = [extent for _, extent in statement.taps], unit.context.writer
-    size = dim_product((*extents, statement.depth_extent, unit.width))
-    rows, columns = statement.rows, statement.columns
-    if not isinstance(size, int) or not isinstance(columns, int) or not statement.b_panels:
-        return None
-    is_large = size // unit.width * columns > _CACHED_ELEMENTS_MAX
-    if not is_large or unit.factors.sum != "f32" or typical(rows) <= height:
-        return None
-    tiles = dim_max(1, dim_floordiv(dim_add(rows, height - 1), height))
-    count, number = emit_index(context, tiles), w.binary("udiv", row, i64(height))
-    first, displacement = panel.b[0]
-    share = w.binary("udiv", w.mul(number, i64(size)), count)
-    place = w.add(share, i64(size + displacement))
-    ratio = w.binary("udiv", i64(panel.vectors << RATIO_BITS), count)
-    return NextPanel(w.offset(first, place, MEMORY[unit.factors.b]), ratio, typical(tiles))
 
 
 def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:

@@ -25,6 +25,7 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.kernels.tiles import factors_together, lanes_of
+from ingot_compiler.lowering.loops.loop_parts import CarriedSums
 from ingot_compiler.lowering.loops.program import Contraction
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -60,6 +61,15 @@ class Unit:
     def address_of_b(self, column: LlvmValue) -> LlvmValue:
         """Where a column of B begins."""
         return self._address(self.statement.column, column, self.statement.b, self.b_index)
+
+    def address_of_carried(
+        self, carried: CarriedSums, row: LlvmValue, column: LlvmValue
+    ) -> LlvmValue:
+        """Where the sum lies that an element goes on from."""
+        names = {self.statement.row: row, self.statement.column: column}
+        with self.context.scope():
+            self.context.bind(names)
+            return emit_address(self.context, carried.buffer, carried.index)
 
     def _address(self, name: str, value: LlvmValue, buffer: int, index: Dim) -> LlvmValue:
         with self.context.scope():

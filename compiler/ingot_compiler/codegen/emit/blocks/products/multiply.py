@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.codegen.emit.blocks.products.accumulators import (
-    RATIO_BITS,
     AccumulatorTile,
     Axis,
     SumLoops,
@@ -119,8 +118,7 @@ def _emit_parts(
 
     def body(index: LlvmValue, carried: Operands) -> Operands:
         here = moved(w, start, index, axis)
-        place = w.binary("lshr", w.mul(here.b, behind.ratio), i64(RATIO_BITS))
-        w.prefetch(w.offset(behind.share, place, element), INTO_L2)
+        w.prefetch(behind.place(w, here.b, element), INTO_L2)
         return _emit_depth(without, part, here, carried)
 
     nonempty = _known_multiple(axis) > 1

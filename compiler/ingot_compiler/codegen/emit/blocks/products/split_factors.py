@@ -21,7 +21,6 @@ from ingot_compiler.codegen.emit.index import emit_index
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64, zeros
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, substitute
-from ingot_compiler.kernels.matrix_tiles import TILE_ROWS
 from ingot_compiler.lowering.loops.loop_parts import SplitFactors
 
 _ROWS = 8  # that are multiplied together
@@ -29,51 +28,59 @@ _HALF_BITS, _HIGH_HALF = 16, -65536
 _FLOAT_BYTES = 4
 
 
-def parts_of_a(unit: Unit) -> tuple[Unit, ...]:
-    """The unit once for each part of A, the first one as it is."""
+def parts_of(unit: Unit, panel: Panel) -> tuple[tuple[Unit, Pointers], ...]:
+    """The unit once for each part of both factors, the greatest one first, and where the vectors of
+    that part of B begin."""
     split = unit.statement.split
-    others = split.a if split else ()
-    return (unit, *(replace(unit, statement=replace(unit.statement, a=part)) for part in others))
-
-
-def parts_of_b(unit: Unit, panel: Panel) -> tuple[Pointers, ...]:
-    """Where the vectors of each part of B begin."""
-    split = unit.statement.split
-    others = (
-        replace(unit, statement=replace(unit.statement, b=part))
-        for part in (split.b if split else ())
-    )
-    return (panel.b, *(vectors_of_b(part, panel.column, panel.vectors) for part in others))
+    others = zip(split.a, split.b, strict=True) if split else ()
+    units = (replace(unit, statement=replace(unit.statement, a=a, b=b)) for a, b in others)
+    lower = ((part, vectors_of_b(part, panel.column, panel.vectors)) for part in units)
+    return ((unit, panel.b), *lower)
 
 
 def emit_unsplit_tile(
     unit: Unit,
     panel: Panel,
     split: SplitFactors,
-    rows: tuple[LlvmValue, LlvmValue | None],
+    rows: tuple[LlvmValue, LlvmValue | None, int],
     sums: LlvmValue,
 ) -> None:
-    """Multiply A itself by the sums of the parts of B, and store 16 rows at ``sums``.
+    """Multiply A itself by the sums of the parts of B, and store rows at ``sums``.
 
-    ``rows``: the first one, and how many there are (None: 16).
+    ``rows``: the first one, how many there are (None: all), and how many are stored, a multiple of
+    ``_ROWS``.
     """
-    w, (first, valid) = unit.context.writer, rows
-    last = w.add(first, w.sub(valid or i64(TILE_ROWS), i64(1)))
+    w, (first, valid, count) = unit.context.writer, rows
+    last = w.add(first, w.sub(valid or i64(count), i64(1)))
     plain = _plain(unit, split)
-    chains = _Chains(unit, plain, parts_of_b(unit, panel))
+    chains = _Chains(unit, plain, [columns for _, columns in parts_of(unit, panel)])
 
     def some(start: LlvmValue) -> None:
-        places = (
+        places = [
             w.intrinsic("smin", w.add(first, w.add(start, i64(at))), last) for at in range(_ROWS)
-        )
-        found = chains.emit([plain.address_of_a(place) for place in places])
+        ]
+        starts = _starts(unit, panel, places)
+        found = chains.emit([plain.address_of_a(place) for place in places], starts)
         for number, total in enumerate(found):
             row, vector = divmod(number, panel.vectors)
             line = w.mul(w.add(start, i64(row)), i64(panel.vectors * unit.lanes))
             place = w.offset(sums, w.add(line, i64(vector * unit.lanes)), "float")
             w.store(total, place, _FLOAT_BYTES * unit.lanes)
 
-    for_each(w, ZERO, i64(TILE_ROWS), _ROWS, some)
+    for_each(w, ZERO, i64(count), _ROWS, some)
+
+
+def _starts(unit: Unit, panel: Panel, rows: Sequence[LlvmValue]) -> Operands:
+    """What the sums of rows begin at."""
+    w, carried = unit.context.writer, unit.statement.carried
+    if carried is None:
+        return (zeros("float", unit.lanes),) * (len(rows) * panel.vectors)
+    firsts = [unit.address_of_carried(carried, row, panel.column) for row in rows]
+    return tuple(
+        w.load(w.offset(first, i64(vector * unit.lanes), "float"), "float", unit.lanes)
+        for first in firsts
+        for vector in range(panel.vectors)
+    )
 
 
 def _plain(unit: Unit, split: SplitFactors) -> Unit:
@@ -92,9 +99,8 @@ class _Chains:
         s = plain.statement
         self._axes = merged_dims(s.taps, s.a_index, s.b_index) if s.taps else ()
 
-    def emit(self, rows: Sequence[LlvmValue]) -> Operands:
+    def emit(self, rows: Sequence[LlvmValue], starts: Operands) -> Operands:
         """The sums of some rows, each from its pointer on."""
-        starts = (zeros("float", self._unit.lanes),) * (len(rows) * len(self._columns[0]))
         return self._taps(rows, self._axes, (ZERO, ZERO), starts)
 
     def _taps(
