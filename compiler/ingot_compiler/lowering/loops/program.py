@@ -193,7 +193,7 @@ class Contraction:
   strassen=$strassen|
   a=$a[$a_index]
   b=$b[$b_index] panels=$b_panels| turned||
-  split=$split|
+  split=$split||
   carried=$carried|
   $accumulator: $dtype -> {
 $epilogue}"""
