@@ -1,8 +1,8 @@
 """An engine in a process of its own that stays loaded and times calls when it is asked.
 
-In: the engine's name, an interpreter that can import it, a model or a bundle, inputs. Out: seconds
-per call; a ``BuildError`` where it cannot. Not done here: what runs there (``peer_child``), turns
-and ratios (``compare_peers``).
+In: the engine's name or a file that opens it, an interpreter that can import it, a model or a
+bundle, inputs. Out: seconds per call; a ``BuildError`` where it cannot. Not done here: what runs
+there (``peer_child``), turns and ratios (``compare_peers``).
 """
 
 from __future__ import annotations

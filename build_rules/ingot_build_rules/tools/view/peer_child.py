@@ -1,8 +1,9 @@
 """What runs in the process of a peer: one engine, one model, calls that are timed when asked for.
 
-In: the name of the engine, a file, inputs, options as JSON; then numbers of calls, one a line. Out:
-a line of JSON for what was opened, then one for each number: seconds of each call. Not done here:
-starting it, comparing (``peer``, ``compare_peers``).
+In: the name of the engine, or a file of Python that opens it; a file, inputs, options as JSON; then
+numbers of calls, one a line. Out: a line of JSON for what was opened, then one for each number:
+seconds of each call; the results of the first call where the option ``results`` names a file. Not
+done here: starting it, comparing (``peer``, ``compare_peers``).
 
 The interpreter may be one in which nothing of Ingot is installed, so this imports nothing of it.
 """
@@ -13,12 +14,14 @@ import importlib
 import importlib.util
 import json
 import os
+import runpy
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, TextIO
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO, cast
 
-Call = Callable[[], object]
+Call = Callable[[], Any]
+Opener = Callable[[str, dict[str, Any], dict[str, Any]], Call]
 
 
 def open_ingot(path: str, inputs: dict[str, Any], options: dict[str, Any]) -> Call:
@@ -52,7 +55,7 @@ def open_openvino(path: str, inputs: dict[str, Any], options: dict[str, Any]) ->
     return lambda: request.infer(inputs, share_inputs=True)
 
 
-_OPENERS = {
+_OPENERS: dict[str, tuple[str, Opener]] = {
     "ingot": ("ingot_runtime", open_ingot),
     "onnxruntime": ("onnxruntime", open_onnxruntime),
     "openvino": ("openvino", open_openvino),
@@ -60,9 +63,17 @@ _OPENERS = {
 """Name -> the module that it needs, and what opens a file."""
 
 
+def _opener(name: str) -> tuple[str, Opener]:
+    """What the table has, or the file of that name: its ``MODULE`` and ``open_model``."""
+    if name in _OPENERS:
+        return _OPENERS[name]
+    found = runpy.run_path(name)
+    return found["MODULE"], found["open_model"]
+
+
 def serve(name: str, path: str, inputs: str, options: str, answers: TextIO) -> None:
     """Open and call once; then answer each line of standard input."""
-    module, opener = _OPENERS[name]
+    module, opener = _opener(name)
     if importlib.util.find_spec(module) is None:
         _answer(answers, {"missing": module})
         return
@@ -71,8 +82,12 @@ def serve(name: str, path: str, inputs: str, options: str, answers: TextIO) -> N
 
         with np.load(inputs) as arrays:
             feed = dict(arrays)
-        call = opener(path, feed, json.loads(options))
-        call()
+        chosen = json.loads(options)
+        results = chosen.pop("results", None)
+        call = opener(path, feed, chosen)
+        found = call()
+        if results is not None:
+            _write(results, found)
     except Exception as error:  # noqa: BLE001 - whatever a peer raises is told
         lines = str(error).strip().splitlines()
         _answer(answers, {"error": f"{type(error).__name__}: {lines[0] if lines else ''}"})
@@ -81,6 +96,14 @@ def serve(name: str, path: str, inputs: str, options: str, answers: TextIO) -> N
     _answer(answers, {"version": str(version)})
     for line in sys.stdin:
         _answer(answers, _times(call, int(line)))
+
+
+def _write(path: str, found: Any) -> None:
+    """Results by name, or in order, as arrays in their order."""
+    import numpy as np
+
+    arrays = cast("Mapping[str, Any]", found).values() if isinstance(found, Mapping) else found
+    np.savez(path, *arrays, allow_pickle=False)
 
 
 def _times(call: Call, count: int) -> list[float]:
