@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
 from tests.benchmarks.measured_page import add_page_option, write_section
-from tests.benchmarks.peers import interleave
+from tests.benchmarks.peers.turns import interleave
 from tests.benchmarks.process_tree import run_measured
 
 from ingot_build_rules.tools.view.peer import Peer
