@@ -78,12 +78,12 @@ def _image(kind: str, size: int = 224, **configuration: Any) -> Network:
     return Network(returning(model, tuple(inputs), "logits"), inputs, ("logits",))
 
 
-def _bert(sizes: Mapping[str, int] | None = None, **exporting: Any) -> Network:
-    """An encoder of 128 tokens, the last 28 of which are masked."""
+def _bert(sizes: Mapping[str, int] | None = None, used: int = 100, **exporting: Any) -> Network:
+    """An encoder of 128 tokens, of which all but the first ``used`` are masked."""
     model = _hub().BertModel(_hub().BertConfig(**(sizes or {})), add_pooling_layer=False)
     torch, output = _torch(), "last_hidden_state"
     mask = torch.ones(1, 128, dtype=torch.int64)
-    mask[:, 100:] = 0
+    mask[:, used:] = 0
     inputs = {"input_ids": torch.randint(0, 30522, (1, 128)), "attention_mask": mask}
     return Network(returning(model, tuple(inputs), output), inputs, (output,), exporting)
 
@@ -186,6 +186,7 @@ def _classifier(family: str, size: int = 224) -> Callable[[], Network]:
 
 NETWORKS: dict[str, Callable[[], Network]] = {
     "bert_base": _bert,
+    "bert_base_unmasked": lambda: _bert(used=128),
     "bert_base_dyn": _bert_base_dyn,
     "convnext_tiny": _classifier("ConvNext"),
     "dlrm_mlp": _dlrm_mlp,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tests.benchmarks.peers.engines import executorch, litert, mnn, ncnn, openvino_bf16
+from tests.benchmarks.peers.engines import ctranslate2, executorch, litert, mnn, ncnn, openvino_bf16
 
 
 class Engine(Protocol):
@@ -50,6 +50,7 @@ class Engine(Protocol):
 
 
 ENGINES: dict[str, Engine] = {
+    "ctranslate2": ctranslate2,
     "executorch": executorch,
     "litert": litert,
     "mnn": mnn,

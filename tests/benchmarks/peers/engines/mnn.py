@@ -30,8 +30,8 @@ def open_model(path: str, inputs: dict[str, Any], options: dict[str, Any]) -> Ca
     expr, nn = importlib.import_module("MNN.expr"), importlib.import_module("MNN.nn")
     settings = {"backend": "CPU", "precision": "high", "numThread": options["threads"]}
     manager = nn.create_runtime_manager((settings,))
-    outputs = options["outputs"]
-    network = nn.load_module_from_file(path, list(inputs), outputs, runtime_manager=manager)
+    names = list(inputs), options["outputs"]
+    network = nn.load_module_from_file(path, *names, runtime_manager=manager)
     kinds = {"f": (expr.float, "f4"), "i": (expr.int, "i4")}
     values = [value.astype(kinds[value.dtype.kind][1]) for value in inputs.values()]
     places = [
@@ -42,9 +42,7 @@ def open_model(path: str, inputs: dict[str, Any], options: dict[str, Any]) -> Ca
     def call() -> object:
         for place, value in zip(places, values, strict=True):
             place.write(value)
-        found = network.forward(places)
-        results: list[Any] = [found] if len(outputs) == 1 else list(found)
-        return [_plain(expr, result).read() for result in results]
+        return [_plain(expr, result).read() for result in network.forward(places)]
 
     return call
 
