@@ -350,7 +350,8 @@ PLAIN = "x86-64-v4+avx512bf16"
 
 
 def test_a_product_that_gains_nothing_has_no_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short depth, whose results go through memory, and rows that are brought together."""
+    """A short depth, whose results go through memory, and rows that are brought together: of an
+    image, and of lines."""
     monkeypatch.undo()
     for sizes, gains in (
         ((128, 768, 768), True),
@@ -362,6 +363,10 @@ def test_a_product_that_gains_nothing_has_no_parts(monkeypatch: pytest.MonkeyPat
         assert bool(in_tiles(compile_graph(graph, TARGET).programs)) == gains
     graph, _ = convolution(normal(1, 1, 256, 14, 14), normal(2, 256, 256, 3, 3))
     assert not in_tiles(compile_graph(graph, TARGET).programs)
+    builder = Builder([f32(1, 256, 400)])
+    weights, bias = builder.constant(normal(2, 256, 256, 3)), builder.constant(normal(3, 256))
+    lines = builder.finish([builder.op("conv", 0, weights, bias, **window(1, stride=2))])
+    assert not in_tiles(compile_graph(lines, TARGET).programs)
 
 
 @pytest.mark.sweep(4)

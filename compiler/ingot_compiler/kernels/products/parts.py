@@ -91,7 +91,7 @@ def speed_of_parts(facts: ProductFacts, wishes: Wishes, target: KernelTarget) ->
 def _speed(facts: ProductFacts, sizes: ProductSizes, count: int, target: KernelTarget) -> float:
     node = facts.node
     brings_rows_together = node.op == "conv" and (
-        max(*node.ints("strides")) > 1 or any(size != 1 for size in facts.weights.shape[2:])
+        max(node.ints("strides")) > 1 or any(size != 1 for size in facts.weights.shape[2:])
     )
     able = [each for each in target.processors if each.has_tiles] or target.processors
     shape = parts_shape(sizes, count, target, brings_rows_together=brings_rows_together)
