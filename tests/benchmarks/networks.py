@@ -186,8 +186,8 @@ def _classifier(family: str, size: int = 224) -> Callable[[], Network]:
 
 NETWORKS: dict[str, Callable[[], Network]] = {
     "bert_base": _bert,
-    "bert_base_unmasked": lambda: _bert(used=128),
     "bert_base_dyn": _bert_base_dyn,
+    "bert_base_unmasked": lambda: _bert(used=128),
     "convnext_tiny": _classifier("ConvNext"),
     "dlrm_mlp": _dlrm_mlp,
     "efficientnet_b0": _efficientnet_b0,
