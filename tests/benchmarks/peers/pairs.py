@@ -10,8 +10,9 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from tests.benchmarks.peers.convert import ConversionError, converted
@@ -59,23 +60,39 @@ class Pair:
 def timed_pair(
     engine: str, installed: Installed, bundle: str, network: str, threads: int, rounds: int
 ) -> Pair:
-    """Start both, check the other one's results, let them take turns."""
-    inputs = os.path.join(network, "inputs.npz")
+    """Time a bundle beside an engine on the same network."""
+    inputs, outputs = (os.path.join(network, file) for file in ("inputs.npz", "outputs.npz"))
     results = f"{bundle}.{engine}.npz"
+    return take_turns(
+        engine,
+        partial(_started, engine, installed, network, threads, results),
+        partial(Peer, INGOT, sys.executable, bundle, inputs, threads),
+        lambda: _distance(arrays_of(results), arrays_of(outputs)),
+        rounds,
+    )
+
+
+def take_turns(
+    engine: str,
+    theirs: Callable[[], Peer],
+    ours: Callable[[], Peer],
+    distance: Callable[[], float],
+    rounds: int,
+) -> Pair:
+    """Start both, ask how far the other one's results are, let them take turns."""
     try:
         with contextlib.ExitStack() as stack:
-            theirs = stack.enter_context(_started(engine, installed, network, threads, results))
-            error = _distance(results, os.path.join(network, "outputs.npz"))
-            os.remove(results)
+            other = stack.enter_context(theirs())
+            error = distance()
             if not error <= ERROR_MAX:
                 return _failed(engine, f"wrong: the relative error is {error:.1e}", error)
-            ours = stack.enter_context(Peer(INGOT, sys.executable, bundle, inputs, threads))
-            own, other = interleave((ours, theirs), rounds, SLICE_SECONDS)
+            own = stack.enter_context(ours())
+            times = interleave((own, other), rounds, SLICE_SECONDS)
     except ConversionError as why:
         return _failed(engine, str(why))
     except BuildError as why:
         return _failed(engine, f"{why.what}: {why.why}")
-    return Pair(engine, own, other, error)
+    return Pair(engine, times[0], times[1], error)
 
 
 def _started(engine: str, installed: Installed, network: str, threads: int, results: str) -> Peer:
@@ -87,7 +104,7 @@ def _started(engine: str, installed: Installed, network: str, threads: int, resu
     if installed.folder is None:
         raise ConversionError("not installed: no folder of environments is named")
     model = converted(installed.folder, engine, network)
-    options["outputs"] = list(_arrays(os.path.join(network, "outputs.npz")))
+    options["outputs"] = list(arrays_of(os.path.join(network, "outputs.npz")))
     opener = ENGINES[engine].__file__
     assert opener is not None
     python = python_of(installed.folder, engine)
@@ -98,19 +115,20 @@ def _failed(engine: str, why: str, error: float = math.nan) -> Pair:
     return Pair(engine, math.nan, math.nan, error, why)
 
 
-def _arrays(path: str) -> Mapping[str, np.ndarray]:
+def arrays_of(path: str) -> Mapping[str, np.ndarray]:
+    """What a file holds, by name."""
     with np.load(path) as arrays:
         return dict(arrays)
 
 
-def _distance(found: str, wanted: str) -> float:
-    """The largest difference by the largest value, of the worst output. Some engines drop the axis
-    of samples."""
-    pairs = zip(_arrays(found).values(), _arrays(wanted).values(), strict=True)
-    return max(_relative(one, want) for one, want in pairs)
+def _distance(found: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]) -> float:
+    """The largest difference by the largest value, of the worst output."""
+    pairs = zip(found.values(), wanted.values(), strict=True)
+    return max(relative_difference(one, want) for one, want in pairs)
 
 
-def _relative(found: np.ndarray, wanted: np.ndarray) -> float:
+def relative_difference(found: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference by the largest value. Some engines drop the axis of samples."""
     if found.size != wanted.size:
         return math.inf
     difference = np.abs(found.reshape(wanted.shape).astype(np.float64) - wanted)

@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 from tests.benchmarks.bench_zoo import Result, page_rows
 from tests.benchmarks.networks import NETWORKS, SPEED_TABLE
+from tests.benchmarks.peers import trees
 from tests.benchmarks.peers.pairs import Installed, Pair, timed_pair
 from tests.benchmarks.peers.registry import ENGINES, Engine, python_of
 from tests.tidy.source import ROOT
@@ -158,6 +160,37 @@ def test_each_engine_is_whole(engine: Engine) -> None:
     plain = [name.name for node in tree.body if isinstance(node, ast.Import) for name in node.names]
     named = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
     assert {*plain, *named} - {"collections.abc"} <= {*sys.stdlib_module_names}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A library of trees whose result is the first feature; it knows how often it was called."""
+
+    calls: list[int]
+
+    def open(self, folder: str, threads: int) -> trees.Predict:
+        """Return what predicts."""
+        assert (folder, threads) == ("folder", 1)
+        return self.predict
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        """Return the first column."""
+        self.calls.append(len(rows))
+        return rows[:, 0]
+
+
+def test_rows_of_trees_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call of a library of trees has the next rows; behind the last one the first follow."""
+    rows = Rows([])
+    monkeypatch.setitem(trees.LIBRARIES, "first", rows.open)
+    inputs = {"x": np.arange(8, dtype=np.float32).reshape(4, 2)}
+    options = {"library": "first", "rows": 2, "threads": 1}
+    call = cast("Callable[[], list[np.ndarray]]", trees.open_model("folder", inputs, options))
+    assert [call()[0].tolist() for _ in range(3)] == [[0, 2], [4, 6], [0, 2]]
+    assert rows.calls == [2, 2, 2]
+    assert {library for libraries in trees.MODELS.values() for library in libraries} == (
+        trees.LIBRARIES.keys() - {"first", "ingot"}
+    )
 
 
 @pytest.mark.parametrize("script", ["bench_zoo.py", "peers/install.py"])
