@@ -11,10 +11,11 @@ where our results are wrong or a library is faster. Not done here: the models an
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,7 +29,8 @@ from tests.benchmarks.peers.registry import python_of
 from ingot_build_rules.tools.view.peer import Peer
 
 ERROR_MAX = 1e-5
-HEADER = ("model, rows", "library", "Ingot, us", "the library, us", "ratio", "its error")
+THEIRS = tuple(library for library in trees.LIBRARIES if library != "ingot")
+HEADER = ("trees, rows", "Ingot, us", *(f"by {library}" for library in THEIRS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,19 @@ def pairs(case: Case, python: str, rounds: int) -> Iterator[Pair]:
         yield take_turns(library, theirs, ours, case.distance, rounds)
 
 
+def said(pair: Pair) -> str:
+    """One line of the terminal."""
+    times = f"{pair.ours * 1e6:.2f} by {pair.theirs * 1e6:.2f} us = {pair.ratio:.3f}"
+    return f"{pair.engine:12} {pair.failure or f'{times}, its error {pair.error:.1e}'}"
+
+
+def cells(name: str, found: Sequence[Pair]) -> list[str]:
+    """One row of the page; a cell is empty where a library cannot open such a model."""
+    ours = min((pair.ours for pair in found if not pair.failure), default=math.nan)
+    ratios = {pair.engine: pair.cell() for pair in found}
+    return [name, f"{ours * 1e6:.1f}", *(ratios.get(library, "") for library in THEIRS)]
+
+
 def made(folder: str, python: str) -> None:
     """Train the models where they are not there."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -91,7 +106,7 @@ def main() -> int:
     python = python_of(options.peers, "trees")
     folder = os.path.join(options.peers, "trees", "made")
     made(folder, python)
-    lines: list[tuple[str, ...]] = []
+    lines: list[list[str]] = []
     good = True
     for name in trees.MODELS:
         place = os.path.join(folder, name)
@@ -102,12 +117,12 @@ def main() -> int:
             case = Case(place, rows, options.threads)
             with case.start(sys.executable, "ingot"):
                 good &= case.distance() <= ERROR_MAX
+            found: list[Pair] = []
             for pair in pairs(case, python, options.rounds):
-                times = (f"{seconds * 1e6:.2f}" for seconds in (pair.ours, pair.theirs))
-                said = (*times, pair.cell(), f"{pair.error:.1e}")
-                lines.append((f"{name}, {rows}", pair.engine, *said))
-                print(*lines[-1], pair.failure, sep="  ", flush=True)
+                found.append(pair)
+                print(f"{name}, {rows}: {said(pair)}", flush=True)
                 good &= pair.ratio < 1 or bool(pair.failure)
+            lines.append(cells(f"{name}, {rows}", found))
     print(table(HEADER, lines))
     if options.page:
         write_section(HEADER, lines)
