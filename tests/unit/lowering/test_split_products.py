@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product as product_of_lists
 from pathlib import Path
 
 import numpy as np
@@ -334,6 +335,44 @@ def test_object_code_has_the_products(precision: str, products: int) -> None:
     count = sum(code.count(bytes((0xC4, 0xE2, vex, 0x5C))) for vex in (0x62, 0x5A))
     assert count  # of a loop that LLVM may unroll
     assert count % products == 0
+
+
+@pytest.mark.parametrize("precision", ["f32", "fast", "bf16x3", "bf16"])
+def test_products_of_every_shape_are_lowered(precision: str) -> None:
+    """Convolutions of one to three axes, in groups, with strides; products of matrices, of batches of
+    them, by vectors: where tiles are, whatever is asked for."""
+    for rank, groups, stride, channels in product_of_lists((1, 2, 3), (1, 64), (1, 2), (3, 64)):
+        if channels % groups:
+            continue
+        x = normal(1, 1, channels, *(8,) * rank)
+        w = normal(2, 64, channels // groups, *(3,) * rank)
+        builder = Builder([f32(*x.shape)])
+        attributes = window(rank, stride=stride) | {"groups": groups}
+        graph = builder.finish([builder.op("conv", 0, builder.constant(w), **attributes)])
+        check_lowered(graph, precision)
+    for left, right in (
+        ((64, 64), (64, 64)), ((2, 64, 64), (64, 64)), ((2, 64, 64), (2, 64, 64)), ((64, 64), (64, 1)),
+        ((1, 64), (64, 64)), ((3, 2, 64, 64), (64, 64)),
+    ):  # fmt: skip
+        builder = Builder([f32(*left)])
+        graph = builder.finish([builder.op("matmul", 0, builder.constant(normal(2, *right)))])
+        check_lowered(graph, precision)
+
+
+def check_lowered(graph: Graph, precision: str) -> None:
+    """Whether all loops of a graph are well formed."""
+    for program in compile_graph(graph, TARGET, precision=precision).programs:
+        assert not list(find_loop_problems(program))
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_few_channels_in_bf16(channels: int) -> None:
+    """Those that leave one without its pair stay f32, and ask for no parts."""
+    x, w = normal(1, 1, channels, 14, 14), normal(2, 64, channels, 7, 7)
+    graph, _ = convolution(x, w)
+    compiled = compile_graph(graph, TARGET, precision="bf16")
+    read = {buffer.dtype for program in compiled.programs for buffer in program.buffers}
+    assert ("bf16" in read) == (channels % 2 == 0)
 
 
 MODEL = make_model(

@@ -65,7 +65,8 @@ def part_count(facts: ProductFacts, wishes: Wishes, target: KernelTarget) -> int
     """The number of parts of the factors of a matrix product or direct convolution; 1 where they
     are not split."""
     count = _PARTS.get(wishes.precision, 1)
-    if facts.node.op not in ("matmul", "conv") or not facts.has_constant_weights:
+    is_product = facts.node.op in ("matmul", "conv")
+    if count == 1 or not is_product or not facts.has_constant_weights:
         return 1
     types = facts.x, facts.weights, facts.result
     are_fixed = all(isinstance(size, int) for each in types for size in each.shape)
