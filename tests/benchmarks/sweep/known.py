@@ -66,8 +66,8 @@ SLOWER: tuple[Known, ...] = (
     Known("batch * open", 1.35, "products of open sizes have clamped tiles"),
     Known(
         "distance *",
-        4.0,
-        "differences are squared one by one, more exact than a product of the points",
+        1.75,
+        "two instructions for a squared difference, more exact than a product of the points",
     ),
     Known("pool max k101 *", 1.7, "the window is divided into powers of two, each a pass"),
     Known("conv g1 k9 *", 1.3, "many taps of few channels"),

@@ -11,10 +11,11 @@ from tests.harness.kernels_harness import aligned, empty
 from ingot_compiler.codegen.emit.kernel import kernel_module
 from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.ir.dims import Dim, dim_mul, symbol
-from ingot_compiler.lowering.loops.loop_values import Apply, FromIndex, Load, Local, Value
+from ingot_compiler.lowering.loops.loop_values import Apply, Compare, FromIndex, Load, Local, Value
 from ingot_compiler.lowering.loops.program import (
     Buffer,
     For,
+    If,
     Let,
     LoopProgram,
     Reduce,
@@ -39,6 +40,18 @@ def program(
     loop = For("j", columns, "vector", (total, Store(2, J, result)))
     buffers = (Buffer("f32", written=False), Buffer("f32", written=False), Buffer("f32", True))
     return LoopProgram(buffers, ("n", "rows"), "p", 1, 1, (loop,))
+
+
+def together(columns: Dim = N) -> LoopProgram:
+    """``buffer 2[copy * n + j]`` for three copies of the body, each with products by another of the
+    numbers; nothing is stored by the last one."""
+    copy = symbol("copy")
+    product = Apply("mul", (ELEMENT, Load(1, copy + ROW)), "f32")
+    total = Reduce("total", "sum", "i", 3, "f32", (Let("x", product),), Local("x", "f32"))
+    stored = Store(2, dim_mul(copy, columns) + J, TOTAL)
+    copies = For("copy", 3, "unroll", (total, If(Compare("less", copy, 2), (stored,))))
+    buffers = program(PRODUCT, TOTAL).buffers
+    return LoopProgram(buffers, ("n",), "p", 1, 1, (For("j", columns, "vector", (copies,)),))
 
 
 LIMITED = Apply("max", (TOTAL, Apply("neg", (TOTAL,), "f32")), "f32")
@@ -109,3 +122,23 @@ def test_a_column_has_the_bits_that_it_has_alone(target: Target) -> None:
     for column in range(count):
         run_program(found, target, [x[:, column].copy(), y, alone], {"n": 1, "rows": ROWS})
         assert alone[0] == got[column]
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+@pytest.mark.parametrize("columns", [N, 133])
+def test_sums_of_copies_are_one_loop(target: Target, columns: Dim) -> None:
+    """A loop of several sums gives each the bits that it has alone, and reads nothing twice."""
+    draw = np.random.default_rng(3)
+    for count in [columns] if isinstance(columns, int) else [0, 1, 17, 64, 69, 131]:
+        x, y = (aligned(draw.normal(size=size), np.float32) for size in (3 * count, 5))
+        got, expected = empty((2 * count + 8,), np.float32), empty((2 * count + 8,), np.float32)
+        run_program(together(columns), target, [x, y, got], {"n": count})
+        interpret(together(columns), target, [x, y, expected], {"n": count})
+        np.testing.assert_allclose(got, expected, 1e-5, 1e-6)
+        for copy in range(2):
+            alone = empty((count + 8,), np.float32)
+            own = program(Local("x", "f32"), TOTAL, columns, (Let("x", PRODUCT),))
+            run_program(own, target, [x, y[copy:].copy(), alone], {"n": count, "rows": 3})
+            np.testing.assert_array_equal(got[copy * count :][:count], alone[:count])
+    text = _text(together(columns))
+    assert "<64 x float>" in text

@@ -94,3 +94,28 @@ def test_sums_of_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for own in found:
         np.testing.assert_array_equal(own[0], right)
         np.testing.assert_array_equal(own[1], found[0][1])
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("rows", [1, 15, 16, 18, 23])
+@pytest.mark.parametrize("function", ["sum", "mean", "max"])
+def test_pairs_of_rows_that_share_elements(rows: int, function: str) -> None:
+    """What is reduced is made from each row of one matrix and each of another, in batches or not,
+    and something is added that may lie where the result does."""
+    columns, depth = 37, 17
+    a, b, c = (
+        normal(0, 2, rows, 1, depth),
+        normal(1, 1, 1, columns, depth),
+        normal(2, 2, rows, columns),
+    )
+    open_rows = TensorType("f32", (2, symbol("n"), 1, symbol("k")))
+    open_columns = TensorType("f32", (1, 1, symbol("m"), symbol("k")))
+    open_kinds = open_rows, open_columns, TensorType("f32", (2, symbol("n"), symbol("m")))
+    for kinds in ((f32(2, rows, 1, depth), f32(1, 1, columns, depth), f32(*c.shape)), open_kinds):
+        builder = Builder(list(kinds))
+        apart = builder.op("sub", 0, 1)
+        squares = builder.op("mul", apart, apart)
+        total = builder.op("reduce", squares, function=function, axes=(3,), keepdims=False)
+        addend = builder.op("neg", 2)
+        results = [builder.op("add", builder.op("sqrt", total), addend)]
+        check_graph(builder, results, [a, b, c], 1e-5, RUNNABLE)

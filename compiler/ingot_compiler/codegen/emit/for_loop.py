@@ -21,9 +21,10 @@ from ingot_compiler.codegen.emit.extent import (
 from ingot_compiler.codegen.emit.lanes import iterations_left, mask_of, tail_mask
 from ingot_compiler.codegen.emit.loop_lanes import wide_lanes
 from ingot_compiler.codegen.emit.operands import ZERO, i64
+from ingot_compiler.codegen.emit.reduce import is_in_order, sums_in_step
 from ingot_compiler.codegen.emit.statement import emit_statements
 from ingot_compiler.codegen.llvm_value import LlvmValue
-from ingot_compiler.lowering.loops.program import For
+from ingot_compiler.lowering.loops.program import For, Reduce
 
 _LANES_MIN = 4  # of a vector for the rest of a loop
 
@@ -31,9 +32,7 @@ _LANES_MIN = 4  # of a vector for the rest of a loop
 def emit_for(context: EmitContext, statement: For) -> None:
     """Write the loop and, in it, its body."""
     if statement.kind == "unroll":
-        loop = f"unrolled loop {statement.variable}"
-        for number in range(integer_extent(context, statement.extent, loop)):
-            _emit_round(context, statement, number)
+        _unrolled(context, statement)
         return
     extent = loop_extent(context, statement.extent)
     if statement.kind == "serial":
@@ -42,6 +41,24 @@ def emit_for(context: EmitContext, statement: For) -> None:
     else:
         refuse_nested_lanes(context, statement.variable)
         _over_vectors(context, statement, extent)
+
+
+def _unrolled(context: EmitContext, statement: For) -> None:
+    """Write the copies of the body, of which the sums that it begins with are one loop: none waits
+    for another, and what they share is loaded once."""
+    loop = f"unrolled loop {statement.variable}"
+    copies = range(integer_extent(context, statement.extent, loop))
+    first, *rest = statement.body
+    if not isinstance(first, Reduce) or not is_in_order(first):
+        for number in copies:
+            _emit_round(context, statement, number)
+        return
+    scopes = [{statement.variable: number} for number in copies]
+    for bound, total in zip(scopes, sums_in_step(context, first, scopes), strict=True):
+        with context.scope():
+            context.bind(bound)
+            context.define(first.name, total, first.dtype)
+            emit_statements(context, rest)
 
 
 def _emit_round(context: EmitContext, statement: For, index: LlvmValue | int) -> None:

@@ -22,7 +22,7 @@ from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.kernels.tiles import lanes_of
 from ingot_compiler.lowering.loops.loop_values import Apply, Constant, Load, Local, Value
-from ingot_compiler.lowering.loops.program import Let, LetIndex, Statement, Store
+from ingot_compiler.lowering.loops.program import For, Let, LetIndex, Statement, Store
 
 _SUMS_BESIDE = 4  # registers: 0.7 of the time of 2 with 256 bits; 8 gain nothing
 _REPEATED = (2, 4, 8)  # of which every target's lanes of narrow integers are multiples
@@ -34,7 +34,7 @@ def wide_lanes(
     """Lanes of whole vectors of the widest element type in a body of narrow integers and bools, of
     several registers in one with sums; else those of f32."""
     if context.target.team_units == 1 and has_sums_beside(context, variable, body):
-        return _lanes_of_sums(context.lanes, extent.integer)
+        return _lanes_of_sums(context, extent.integer, body)
     found = list(_dtypes_of_body(context, variable, body))
     widths = [
         dtype_size_bits(dtype) for dtype in found if dtype is not None and dtype not in FLOATS
@@ -44,8 +44,13 @@ def wide_lanes(
     return min(lanes_of(dtype, context.target) for dtype in found if dtype is not None)
 
 
-def _lanes_of_sums(lanes: int, extent: int | None) -> int:
+def _lanes_of_sums(context: EmitContext, extent: int | None, body: Sequence[Statement]) -> int:
+    """So many that the sums of all copies of the body fill half of the registers."""
+    lanes, registers = context.lanes, context.target.vector_register_count // 2
+    copies = [each.extent for each in body if isinstance(each, For) and each.kind == "unroll"]
     count = _SUMS_BESIDE
+    while count > 1 and any(isinstance(each, int) and each * count > registers for each in copies):
+        count //= 2
     while count > 1 and extent is not None and extent < lanes * count:
         count //= 2
     return lanes * count

@@ -10,7 +10,7 @@ combine as a balanced tree, then lanes by halving. The order depends on extent a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from ingot_compiler.codegen.emit.combine import Combiner
 from ingot_compiler.codegen.emit.context import EmitContext
@@ -27,8 +27,9 @@ from ingot_compiler.codegen.emit.statement import emit_open
 from ingot_compiler.codegen.emit.value import emit_value
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.ir.types import FLOATS
-from ingot_compiler.lowering.loops.loop_values import Apply, Value
+from ingot_compiler.lowering.loops.loop_values import Apply, Local, Value
 from ingot_compiler.lowering.loops.program import Let, Reduce
+from ingot_runtime.lazy_dataclass import dataclass
 
 _CHEAP = frozenset((
     "add", "sub", "mul", "neg", "abs", "max", "min", "relu", "select", "cast",
@@ -40,6 +41,14 @@ _FOUR_COST_MAX = 24
 _HEAVY_COST = 12
 
 
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """``factors`` of what a sum adds, computed behind so many statements of its body."""
+
+    behind: int
+    factors: tuple[Value, ...]
+
+
 def emit_reduce(context: EmitContext, statement: Reduce) -> None:
     """Write the reduction and name its result."""
     if statement.lanes:
@@ -48,7 +57,7 @@ def emit_reduce(context: EmitContext, statement: Reduce) -> None:
     elif statement.unroll:
         result = _unrolled(context, statement)
     else:
-        result = _in_order(context, statement)
+        (result,) = sums_in_step(context, statement, [{}])
     context.define(statement.name, result, statement.dtype)
 
 
@@ -72,12 +81,27 @@ def _unrolled(context: EmitContext, statement: Reduce) -> LlvmValue:
     return total
 
 
-def _in_order(context: EmitContext, statement: Reduce) -> LlvmValue:
+def is_in_order(statement: Reduce) -> bool:
+    """Whether a reduction is one loop, of which each round adds to the same result."""
+    return not statement.lanes and not statement.unroll
+
+
+def sums_in_step(
+    context: EmitContext, statement: Reduce, scopes: Sequence[Mapping[str, int]]
+) -> Operands:
+    """The results of a reduction under several values of variables that its extent does not know:
+    one loop, of which each round adds to all of them."""
+
     def body(index: LlvmValue, carried: Operands) -> Operands:
-        return (_round(context, statement, index, carried[0]),)
+        totals: list[LlvmValue] = []
+        for bound, total in zip(scopes, carried, strict=True):
+            with context.scope():
+                context.bind(bound)
+                totals.append(_round(context, statement, index, total))
+        return tuple(totals)
 
     start, extent = _start(context, statement), loop_extent(context, statement.extent)
-    return context.writer.loop(ZERO, extent, 1, (start,), body)[0]
+    return context.writer.loop(ZERO, extent, 1, (start,) * len(scopes), body)
 
 
 def _round(
@@ -90,11 +114,13 @@ def _round(
 
 def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> LlvmValue:
     """Run the body, then combine its value with ``total``."""
-    emit_open(context, statement.body)
+    product = _product(context, statement)
+    emit_open(context, statement.body if product is None else statement.body[: product.behind])
     w = context.writer
-    result = _multiply_add(context, statement, total)
-    if result is not None:
-        return result
+    if product is not None:
+        factors = (emit_value(context, factor).operand for factor in product.factors)
+        left, right = (w.splat(factor, total.lanes) for factor in factors)
+        return w.fma(left, right, total)
     typed = emit_value(context, statement.value)
     operand = w.splat(emit_cast(w, typed.operand, typed.dtype, statement.dtype), total.lanes)
     is_extreme = statement.function in ("max", "min")
@@ -103,17 +129,20 @@ def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> Ll
     return _combiner(context, statement).pair(total, operand)
 
 
-def _multiply_add(context: EmitContext, statement: Reduce, total: LlvmValue) -> LlvmValue | None:
-    """A sum of products as one multiply-add per round where the target has it; None if it does not
-    apply."""
-    value = statement.value
+def _product(context: EmitContext, statement: Reduce) -> _Product | None:
+    """The product that a sum adds, where the target adds it by one instruction; None if there is
+    none."""
     if statement.function != "sum" or statement.dtype not in FLOATS or not context.target.has_fma:
         return None
-    if not isinstance(value, Apply) or value.function != "mul" or value.dtype != statement.dtype:
-        return None
-    typed = [emit_value(context, argument) for argument in value.arguments]
-    left, right = (context.writer.splat(part.operand, total.lanes) for part in typed)
-    return context.writer.fma(left, right, total)
+    value, behind = statement.value, len(statement.body)
+    match value, statement.body[-1:]:
+        case Local(name, _), (Let(last, named),) if name == last:
+            value, behind = named, behind - 1
+    match value:
+        case Apply("mul", factors, dtype) if dtype == statement.dtype:
+            return _Product(behind, factors)
+        case _:
+            return None
 
 
 # ---- over lanes ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.loops.loop_values import Apply, Constant, FromIndex, Load, Local, Value
-from ingot_compiler.lowering.loops.program import For, Let, Reduce, Statement, Store
+from ingot_compiler.lowering.loops.program import For, If, Let, Reduce, Statement, Store
 
 _ROUNDS_ONCE = frozenset(op for op, core in OPS_BY_NAME.items() if Trait.EXACT in core.traits)
 
@@ -30,10 +30,10 @@ def has_sums_beside(context: EmitContext, variable: str, body: Sequence[Statemen
 
 
 def _nested(body: Sequence[Statement]) -> Iterator[Statement]:
-    """All statements but serial loops, whose own ones are among them."""
+    """All statements but loops out of lanes and conditions, whose own ones are among them."""
     for statement in body:
         match statement:
-            case For(kind="serial"):
+            case For(kind="serial" | "unroll") | If():
                 yield from _nested(statement.body)
             case Reduce():
                 yield from (statement, *_nested(statement.body))

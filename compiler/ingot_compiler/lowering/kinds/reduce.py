@@ -26,6 +26,7 @@ from ingot_compiler.lowering.kinds.reduce_by_rows import lower_by_rows, rows_are
 from ingot_compiler.lowering.kinds.reduction import (
     ReduceFunction,
     Reduction,
+    in_blocks,
     in_lanes,
     store_total,
 )
@@ -89,10 +90,10 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     split = is_worth_while(reduction) if may_split(reduction) else 0
     if split == 1:
         return lower_split(reduction)
-    whole = _at_once(reduction)
+    whole = _at_once(reduction, target)
     lowered = whole if split == 0 else choose(split, lower_split(reduction), whole)
     if (short := reduction.of_short_rows()) is not None:
-        return choose(short[0], lowered, one_launch(_whole(short[1])))
+        return choose(short[0], lowered, one_launch(_whole(short[1], target)))
     lane = bare_symbol(reduction.lane_count)
     if lane is None:
         return lowered
@@ -104,17 +105,18 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     return choose(dim_mul(apart, apart), lowered, single)
 
 
-def _at_once(reduction: Reduction) -> LoweredGroup:
+def _at_once(reduction: Reduction, target: KernelTarget) -> LoweredGroup:
     """One launch, of columns or of rows."""
     by_rows = rows_are_worth_while(reduction)
     if by_rows == 0:
-        return one_launch(_whole(reduction))
+        return one_launch(_whole(reduction, target))
     rows = one_launch(lower_by_rows(reduction))
-    return rows if by_rows == 1 else choose(by_rows, rows, one_launch(_whole(reduction)))
+    return rows if by_rows == 1 else choose(by_rows, rows, one_launch(_whole(reduction, target)))
 
 
-def _whole(reduction: Reduction) -> LoopProgram:
-    """Units are the kept positions outside the vector axis."""
+def _whole(reduction: Reduction, target: KernelTarget) -> LoopProgram:
+    """Units are the kept positions outside the vector axis, or some of them together."""
+    reduction = in_blocks(reduction, target)
     group, shape = reduction.group, reduction.source.shape
     inner_runs = _runs(reduction)
     runs = [Run(reduction.outer, reduction.unit), *inner_runs]
@@ -140,8 +142,8 @@ def _whole(reduction: Reduction) -> LoopProgram:
             )
         )
         value = Local("total", dtype)
-    body = (*statements, *store_total(reduction, group, elements, value))
-    work = dim_mul(reduction.element_count, reduction.lane_count)
+    body = (*statements, *reduction.behind(store_total(reduction, group, elements, value)))
+    work = dim_mul(reduction.element_count, dim_mul(reduction.lane_count, reduction.together))
     return finish_program(buffers, in_lanes(reduction, body), reduction.unit_count, grain_for(work))
 
 

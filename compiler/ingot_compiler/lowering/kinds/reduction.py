@@ -27,10 +27,11 @@ from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.elements import Elements
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
-from ingot_compiler.lowering.groups.views import storage_order
+from ingot_compiler.lowering.groups.views import broadcast_view, storage_order
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import INDEX
-from ingot_compiler.lowering.loops.loop_values import Apply, FromIndex, Value
-from ingot_compiler.lowering.loops.program import For, Statement
+from ingot_compiler.lowering.loops.loop_values import Apply, Compare, FromIndex, Value
+from ingot_compiler.lowering.loops.program import For, If, Statement
 from ingot_compiler.lowering.ops import STRIDES
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -40,6 +41,9 @@ _APART_MAX = 4  # elements from lane to lane
 _APART_LANES_MIN = 16  # a vector of any target
 _SHORT_MAX = 8  # elements of a row that a run finds to be short
 _BLOCK = 1024  # lanes of a unit whose elements lie apart
+_BESIDE = "beside"
+_TOGETHER = 4  # results that share elements: with as many registers for each they fill 16
+_SHARED_MIN = 16  # results, and elements of one
 LANES_MIN = 8  # results beside each other that are in lanes where no operand has all elements
 _FUNCTIONS: dict[str, ReduceFunction] = {
     "max": "max",
@@ -53,7 +57,7 @@ _FUNCTIONS: dict[str, ReduceFunction] = {
 @dataclass(frozen=True, slots=True)
 class Reduction:
     """``reduced``: axes from the outermost in memory to the innermost; ``outer``: kept axes but
-    ``lane_axis``, which runs in lanes."""
+    ``lane_axis``, which runs in lanes; ``together``: how many of their positions are one unit."""
 
     group: Group
     anchor: Node
@@ -62,6 +66,7 @@ class Reduction:
     reduced: tuple[int, ...]
     outer: tuple[int, ...]
     lane_axis: int | None
+    together: int = 1
 
     @staticmethod
     def of(group: Group) -> Reduction:
@@ -115,8 +120,7 @@ class Reduction:
     @property
     def unit_count(self) -> Dim:
         """Results, those in lanes of a unit counted as one."""
-        rest = dim_product(tuple(self.source.shape[axis] for axis in self.outer))
-        return dim_mul(rest, self._blocks)
+        return dim_mul(ceil_div(self._positions, self.together), self._blocks)
 
     @property
     def lane(self) -> Dim:
@@ -126,13 +130,33 @@ class Reduction:
     @property
     def unit(self) -> Dim:
         """Which result along the outer axes is that of a unit."""
-        return dim_floordiv(symbol(INDEX), self._blocks)
+        if self.together == 1:
+            return dim_floordiv(symbol(INDEX), self._blocks)
+        return self._position if self._fills_units else dim_min(self._position, self._positions - 1)
+
+    def behind(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """What runs with a total, unless that is one behind the last result."""
+        if self._fills_units:
+            return body
+        return (If(Compare("less", self._position, self._positions), body),)
 
     @property
     def lane_extent(self) -> Dim:
         """Results in lanes of a unit."""
         count = self.lane_count
         return dim_min(_BLOCK, count - self._first) if self.is_apart else count
+
+    @property
+    def _positions(self) -> Dim:
+        return dim_product(tuple(self.source.shape[axis] for axis in self.outer))
+
+    @property
+    def _position(self) -> Dim:
+        return symbol(INDEX) * self.together + symbol(_BESIDE)
+
+    @property
+    def _fills_units(self) -> bool:
+        return dim_mod(self._positions, self.together) == 0
 
     @property
     def _blocks(self) -> Dim:
@@ -162,7 +186,31 @@ def in_lanes(reduction: Reduction, body: tuple[Statement, ...]) -> tuple[Stateme
     """The statements for all results in lanes."""
     if reduction.lane_axis is None:
         return body
+    if reduction.together > 1:
+        body = (For(_BESIDE, reduction.together, "unroll", body),)
     return (For(LANE, reduction.lane_extent, "vector", body),)
+
+
+def in_blocks(reduction: Reduction, target: KernelTarget) -> Reduction:
+    """The reduction with some results together that read the same elements in lanes, as those of a
+    product do: each of these is loaded once for all of them."""
+    source, lane = reduction.source, reduction.lane_axis
+    if lane is None or not reduction.outer or target.team_units > 1 or target.f32_lanes == 1:
+        return reduction
+    row = reduction.outer[-1]
+    sizes = source.shape[row], reduction.element_count
+    columns = [strides[row] for strides in _strides(reduction) if strides[lane] != 0]
+    are_shared = bool(columns) and all(step == 0 for step in columns)
+    are_many = all(typical(size) >= _SHARED_MIN for size in sizes)
+    return replace(reduction, together=_TOGETHER) if are_shared and are_many else reduction
+
+
+def _strides(reduction: Reduction) -> Iterator[tuple[Dim, ...]]:
+    """How the operands lie that are broadcast to what is reduced."""
+    shape = reduction.source.shape
+    for operand in reduction.group.operands:
+        if operand.type.rank == len(shape):
+            yield broadcast_view(operand.view, operand.type.shape, shape).strides
 
 
 def store_total(
