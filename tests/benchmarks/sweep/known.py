@@ -19,7 +19,6 @@ class Known:
 
 
 SLOWER: tuple[Known, ...] = (
-    Known("slice * all of a run", 7.5, "steps that a run gives pick elements axis by axis"),
     Known("slice *", 1.25, "memory is copied at its speed, by both"),
     Known(
         "split * open",

@@ -81,26 +81,31 @@ def test_rows_of_one_open_column_are_summed_in_lanes(columns: int) -> None:
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("count", [1, 2])
 def test_slices_along_axes_of_a_run(tmp_path: Path, is_open: bool, count: int) -> None:
-    """Bounds inside, outside, from the end, and none between them."""
-    shape, names = (4, 5, 6), ("starts", "ends", "axes")
+    """Bounds inside, outside, from the end, and none between them; in steps of 1 and others."""
+    shape, names = (4, 5, 6), ("starts", "ends", "axes", "steps")
     inputs = [tensor("x", _declared(shape, is_open=is_open))]
     inputs += [tensor(name, [count], TensorProto.INT64) for name in names]
-    nodes = [node("Slice", "x starts ends axes", "y")]
-    session = _session(make_model(nodes, inputs, [tensor("y", None)]), tmp_path)
+    nodes = [
+        node("Slice", "x starts ends axes steps", "y"),
+        node("Slice", "x starts ends axes", "z"),
+    ]
+    session = _session(make_model(nodes, inputs, [tensor("y", None), tensor("z", None)]), tmp_path)
     x = np.arange(120, dtype=np.float32).reshape(shape)
     bounds = [(0, 2), (1, 99), (-2, -1), (3, 1), (-99, 4)]
     for axes in ((0,), (2,), (-2,)) if count == 1 else ((0, 2), (-1, 1)):
-        for chosen in product(bounds, repeat=count):
+        for chosen, steps in product(product(bounds, repeat=count), [(1, 1), (1, -1), (2, 1)]):
             vectors = {
                 "starts": np.array([start for start, _ in chosen]),
                 "ends": np.array([end for _, end in chosen]),
                 "axes": np.array(axes),
+                "steps": np.array(steps[-count:]),
             }
-            where = [slice(None)] * 3
-            for axis, pair in zip(axes, chosen, strict=True):
-                where[axis] = slice(*pair)
-            got = session.run({"x": x, **vectors})["y"]
-            np.testing.assert_array_equal(got, x[tuple(where)])
+            where, dense = [slice(None)] * 3, [slice(None)] * 3
+            for axis, pair, step in zip(axes, chosen, steps[-count:], strict=True):
+                where[axis], dense[axis] = slice(*pair, step), slice(*pair)
+            got = session.run({"x": x, **vectors})
+            np.testing.assert_array_equal(got["y"], x[tuple(where)])
+            np.testing.assert_array_equal(got["z"], x[tuple(dense)])
 
 
 @pytest.mark.parametrize("is_open", [False, True])

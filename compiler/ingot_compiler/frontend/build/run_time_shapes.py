@@ -20,6 +20,7 @@ from ingot_compiler.frontend.build.compose import (
     reshape,
 )
 from ingot_compiler.frontend.build.context import OpContext
+from ingot_compiler.frontend.build.control import build_if
 from ingot_compiler.frontend.build.index_checks import checked, checked_axes
 from ingot_compiler.ir.dims import Dim, dim_product
 
@@ -119,17 +120,28 @@ def slice_bounds(
     return context.read_dims(start), context.read_dims(length)
 
 
-def slice_by_gather(context: OpContext, x: int, starts: int, ends: int, steps: int) -> int:
-    """A slice with one start, end and step per axis, all computed at run time: rows picked axis by
-    axis."""
+def slice_by_steps(
+    context: OpContext, x: int, starts: int, ends: int, steps: int
+) -> tuple[int, ...]:
+    """A slice with one start, end and step per axis, all computed at run time: one copy where all
+    steps are 1, else rows picked axis by axis."""
     start, length = _bounds(context, starts, ends, context.shape_of(x), steps)
-    lengths = context.read_dims(length)
-    for axis, size in enumerate(lengths):
-        step = element(context, steps, axis)
-        offsets = context.add("mul", iota(context, size), step)
-        places = context.add("add", offsets, element(context, start, axis))
-        x = context.add("gather", x, places, axis=axis)
-    return x
+    first, lengths = context.read_dims(start), context.read_dims(length)
+
+    def dense(_: Sequence[int]) -> Sequence[int]:
+        ones = (1,) * len(lengths)
+        return (context.add("slice", x, starts=first, sizes=lengths, steps=ones),)
+
+    def picked(_: Sequence[int]) -> Sequence[int]:
+        rows = x
+        for axis, size in enumerate(lengths):
+            offsets = context.add("mul", iota(context, size), element(context, steps, axis))
+            places = context.add("add", offsets, element(context, start, axis))
+            rows = context.add("gather", rows, places, axis=axis)
+        return (rows,)
+
+    are_one = reduce(context, binary_scalar(context, "equal", steps, 1), "min", (0,))
+    return build_if(context, are_one, dense, picked)
 
 
 def _bounds(

@@ -1,8 +1,8 @@
 """ONNX Slice: a strided part; bounds are attributes before opset 10, then operands.
 
 In: a tensor, starts, ends, perhaps axes and steps, each known or computed at run time. Out: core
-``slice``; ``gather`` for steps of an axis that are computed at run time. Not done here: the
-arithmetic of bounds (``slices``, ``run_time_shapes``).
+``slice``; ``gather`` for steps of an axis that are computed at run time and are not 1. Not done
+here: the arithmetic of bounds (``slices``, ``run_time_shapes``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ingot_compiler.frontend.build.context import OpContext
 from ingot_compiler.frontend.build.index_checks import not_zero
 from ingot_compiler.frontend.build.onnx_op import OnnxOp
 from ingot_compiler.frontend.build.operand_sizes import with_count
-from ingot_compiler.frontend.build.run_time_shapes import per_axis, slice_bounds, slice_by_gather
+from ingot_compiler.frontend.build.run_time_shapes import per_axis, slice_bounds, slice_by_steps
 from ingot_compiler.frontend.families.tensors.slices import axis_bounds, clamped
 from ingot_compiler.frontend.model.onnx_node import counted_axis
 from ingot_compiler.ir.dims import Dim
@@ -31,9 +31,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     if known_axes is None or known_steps is None:
         is_dense = known_steps is not None and all(step == 1 for step in known_steps)
         of_all = _per_axis(context, vectors, rank)
-        return (
-            _dense(context, x, *of_all[:2]) if is_dense else slice_by_gather(context, x, *of_all),
-        )
+        if is_dense:
+            return (_dense(context, x, *of_all[:2]),)
+        return slice_by_steps(context, x, *of_all)
     known_steps = tuple(map(clamped, known_steps))
     counted = tuple(counted_axis(axis, rank) for axis in known_axes)
     if len(set(counted)) < len(counted):

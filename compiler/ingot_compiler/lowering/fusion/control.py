@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ingot_compiler.ir.dims import Dim, symbol
+from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops.loop import CONTROL, counted_before
+from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fusion.control_symbols import (
     Sizes,
     is_true,
     named_sizes,
-    new_buffer,
     new_symbol,
     read_number,
     set_symbols,
@@ -32,7 +32,7 @@ from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.loop_scans import new_scan, store_row
 from ingot_compiler.lowering.fusion.loop_states import new_state, store_states
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.groups.fused import IfStep, LoopStep, Step
+from ingot_compiler.lowering.groups.fused import BufferSpec, IfStep, LoopStep, Step
 from ingot_compiler.lowering.groups.views import dense_view
 
 Run = Callable[[int, int], None]
@@ -45,7 +45,7 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
     condition = read_number(fuser, node.operands[0])
     names = _names(node)
     types = [fuser.values.type_of(result) for result in node.results]
-    buffers = [new_buffer(fuser, tensor_type, names) for tensor_type in types]
+    buffers = [_buffer_of_branches(fuser, tensor_type, names) for tensor_type in types]
     branches: list[tuple[Step, ...]] = []
     for region in regions:
         inside = fuser.enter()
@@ -105,6 +105,14 @@ def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
             deferred = fuser.deferred(value)
             if deferred is not None and not fuser.is_cheap(deferred):
                 fuser.compute(value)
+
+
+def _buffer_of_branches(fuser: Fuser, tensor_type: TensorType, names: frozenset[str]) -> int:
+    """A dense buffer, which grows where the branches decide its size."""
+    fuser.symbols.bind(names)
+    count = tensor_type.element_count
+    spec = BufferSpec("workspace", tensor_type.dtype, count)
+    return fuser.storage.add(spec, grows=not names.isdisjoint(symbols_of(count)))
 
 
 def _place_results(fuser: Fuser, node: Node, buffers: Sequence[int]) -> None:
