@@ -58,9 +58,9 @@ SLOWER: tuple[Known, ...] = (
     Known("product 1x1000x1000*", 1.5, "a matrix is read once, at the speed of the last cache"),
     Known("product 128x128x128 open", 1.3, "rows of open numbers have clamped tiles"),
     Known(
-        "by transposed *",
-        2.5,
-        "a matrix in columns is turned in registers for few rows, by a copy for more",
+        "by transposed 1x512x1000",
+        1.6,
+        "one row reads a matrix in columns once, at the speed of the last cache",
     ),
     Known("batch * open", 1.35, "products of open sizes have clamped tiles"),
     Known(

@@ -42,6 +42,7 @@ from ingot_compiler.kernels.tiles import (
 from ingot_compiler.lowering.groups.space import Run, Space, ceil_div
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.loops.loop_blocks import is_turned_whole, turned_elements
 from ingot_compiler.lowering.loops.loop_parts import PackedPanels, RegisterTile, SplitFactors, Team
 from ingot_compiler.lowering.loops.program import Contraction, LoopProgram, Statement
 from ingot_compiler.lowering.loops.strassen import StrassenShape
@@ -75,7 +76,7 @@ class PitchedRows:
 @dataclass(frozen=True, slots=True)
 class TurnedColumns:
     """B lies in columns of contiguous elements; ``base``, over ``g``, is the first one, ``pitch``
-    the distance of two. Blocks of it are turned in registers."""
+    the distance of two. They are turned in registers."""
 
     base: Dim
     pitch: Dim
@@ -221,7 +222,10 @@ def contraction_program(
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
-    scratch = scratch_of(block, product.total_depth).size_bytes if strassen else 0
+    scratch: Dim = scratch_of(block, product.total_depth).size_bytes if strassen else 0
+    if is_turned_whole(statement):
+        elements = turned_elements(statement, lanes_of(dtype, target))
+        scratch = dim_mul(elements, dtype_size_bytes(dtype))
     body: tuple[Statement, ...] = (statement,)
     if parts is not None and turns > 1:
         left = ceil_div(product.columns, width) - dim_mul(units.panel, PANELS_TOGETHER)
@@ -236,7 +240,9 @@ def _register_tile(
     """Rows and vectors of sums that registers hold; of one row as its weights want it."""
     a, b = factors
     if isinstance(product.b, TurnedColumns):
-        return _tile_of_turned(product.rows, product.columns, target)
+        in_registers = _tile_of_turned(product.rows, product.columns, target)
+        if in_registers is not None:
+            return in_registers
     one_row = _tile_of_one_row(product, b, target) if product.rows == 1 else None
     pitch_bytes = dim_mul(product.row_pitch, dtype_size_bytes(a))
     return one_row or choose_tile(
@@ -267,13 +273,14 @@ def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> Re
     return RegisterTile(1, panels * vectors) if is_short and panels and vectors else None
 
 
-def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile:
+def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile | None:
     """Rows that have a register each share a turned block; few have two vectors, since a
-    multiply-add of one waits for that before."""
+    multiply-add of one waits for that before. None for more rows, or an open number."""
     most = max(target.vector_register_count - _OTHER_REGISTERS, 1) // 2
-    height = max(1, min(most, rows)) if isinstance(rows, int) else most
+    if not isinstance(rows, int) or rows > most:
+        return None
     fits = not isinstance(columns, int) or columns > target.f32_lanes
-    return RegisterTile(height, 2 if fits and height <= _ROWS_IN_CHAINS else 1)
+    return RegisterTile(max(1, rows), 2 if fits and rows <= _ROWS_IN_CHAINS else 1)
 
 
 def _split_factors(

@@ -36,21 +36,18 @@ from ingot_compiler.kernels.tiles import factors_together
 from ingot_compiler.lowering.groups.fused import Group, Operand
 from ingot_compiler.lowering.groups.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.groups.method import Method
-from ingot_compiler.lowering.groups.views import Shape, dense_view, flat_offset, lies_as_one
+from ingot_compiler.lowering.groups.views import Shape, flat_offset, lies_as_one
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, LowerGroup, ResultLayout
-from ingot_compiler.lowering.kinds.launches_in_turn import WORKSPACE, launches_in_turn
-from ingot_compiler.lowering.kinds.pointwise import lower_elements
 
 _PANEL_ROWS_MIN = 8  # of A, below which B is read in place
 _ROWS_OF_COLUMN_MIN = 8  # by one column, so that most lanes have one
-_TURNED_ROWS_MAX = 16  # of A, up to which a B in columns is read so
 _ONE_ROW_ELEMENTS_MIN = 1 << 14  # of B: a smaller product is not worth two kernels
 
 
 def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
     """One kernel; where the number of rows is open and B is large, one for a single row too, which
-    computes no rows that are not there; where B lies in columns, a copy of it in rows for many."""
+    computes no rows that are not there."""
     anchored = AnchoredGroup(group)
     product = _product(anchored)
     kernel = one_launch(contraction_program(anchored, target, product))
@@ -60,26 +57,7 @@ def lower_matmul(group: Group, target: KernelTarget) -> LoweredGroup:
     if elements >= _ONE_ROW_ELEMENTS_MIN:
         one_row = contraction_program(AnchoredGroup(group), target, replace(product, rows=1))
         kernel = choose(product.rows - 1, kernel, one_launch(one_row))
-    if anchored.method.factor != TURNED:
-        return kernel
-    has_many = dim_floordiv(product.rows, _TURNED_ROWS_MAX + 1)
-    return choose(has_many, _from_copy(group, target, anchored.operand(1)), kernel)
-
-
-def _from_copy(group: Group, target: KernelTarget, b: Operand) -> LoweredGroup:
-    """A launch that copies B into rows, and the products by that."""
-    in_rows = replace(b, buffer=WORKSPACE, view=dense_view(b.type.shape))
-    copied = replace(
-        group, method=Method("pointwise"), nodes=(), operands=(b,), results=(in_rows,), anchor=-1
-    )
-    operands = tuple(in_rows if each == b else each for each in group.operands)
-    behind = replace(group, operands=operands, method=Method("matmul"))
-    anchored = AnchoredGroup(behind)
-    programs = (
-        lower_elements(copied, target),
-        contraction_program(anchored, target, _product(anchored)),
-    )
-    return launches_in_turn(group, (copied, behind), programs, in_rows)
+    return kernel
 
 
 def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
@@ -194,14 +172,13 @@ def wants_panels(facts: ProductFacts) -> bool:
 
 
 def stays_in_columns(facts: ProductFacts, target: KernelTarget) -> bool:
-    """Whether a second factor that lies along the depth is read so: few rows gain nothing from a
-    copy in rows."""
-    view, rows = facts.w_view, facts.x.shape[-2]
+    """Whether a second factor that lies along the depth is read so: what a unit turns of it stays
+    in its cache, where a copy in rows does not."""
+    view = facts.w_view
     if view is None or {facts.x.dtype, facts.weights.dtype} != {"f32"} or target.team_units > 1:
         return False
     along, apart = view.strides[-2:]
-    is_few = not isinstance(rows, int) or rows <= _TURNED_ROWS_MAX
-    return is_few and along == 1 and apart != 1
+    return along == 1 and apart != 1
 
 
 def has_one_column(facts: ProductFacts, target: KernelTarget) -> bool:

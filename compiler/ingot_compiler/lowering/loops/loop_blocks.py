@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingot_compiler.ir.dims import Dim, dim_add, symbol
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul, symbol
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops.loop_parts import SplitFactors
@@ -49,6 +49,19 @@ def lies_along_depth(statement: Contraction) -> bool:
     index, is_plain = statement.b_index, statement.b_panels is None and not statement.turned
     are_apart = is_plain and coefficient(index, statement.column) != 1
     return are_apart and coefficient(index, statement.depth) == 1
+
+
+def is_turned_whole(statement: Contraction) -> bool:
+    """Whether a unit turns its columns of B once, for several tiles of rows, into scratch of
+    ``turned_elements``."""
+    rows, height = statement.rows, statement.tile.rows
+    return statement.turned and not (isinstance(rows, int) and rows <= height)
+
+
+def turned_elements(statement: Contraction, lanes: int) -> Dim:
+    """Elements of whole blocks of the depth by the columns of a unit."""
+    blocks = dim_floordiv(dim_add(statement.depth_extent, lanes - 1), lanes)
+    return dim_mul(blocks, lanes * statement.tile.vectors * lanes)
 
 
 def block_parts(scope: LoopScope, block: Block) -> BlockParts:

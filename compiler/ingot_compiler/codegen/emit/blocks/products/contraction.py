@@ -33,6 +33,7 @@ from ingot_compiler.codegen.emit.blocks.products.contraction_unit import (
 from ingot_compiler.codegen.emit.blocks.products.multiply import emit_sum
 from ingot_compiler.codegen.emit.blocks.products.strassen import emit_strassen
 from ingot_compiler.codegen.emit.blocks.products.team_contraction import emit_alone, emit_team
+from ingot_compiler.codegen.emit.blocks.products.turned_panel import emit_turned_panel
 from ingot_compiler.codegen.emit.context import EmitContext
 from ingot_compiler.codegen.emit.control import for_each
 from ingot_compiler.codegen.emit.convert import REGISTER
@@ -41,7 +42,7 @@ from ingot_compiler.codegen.emit.lanes import known_tail_mask, tail_mask
 from ingot_compiler.codegen.emit.operands import Operands, i64, zeros
 from ingot_compiler.codegen.llvm_value import LlvmValue
 from ingot_compiler.kernels.tiles import lanes_of_rest
-from ingot_compiler.lowering.loops.loop_blocks import lies_along_depth
+from ingot_compiler.lowering.loops.loop_blocks import is_turned_whole, lies_along_depth
 from ingot_compiler.lowering.loops.program import Contraction
 
 
@@ -143,6 +144,8 @@ def _emit_panel(
     starts = _starts(unit, b) if flips else ()
     addends = addends_of_b(unit, column, vectors)
     columns = columns_of_b(unit, column, vectors, are_whole=mask is None)
+    if is_turned_whole(unit.statement):
+        b, columns = emit_turned_panel(unit, columns), ()
     emit_rows(unit, Panel(column, mask, b, starts, last_lanes, addends, columns))
 
 

@@ -35,6 +35,7 @@ from ingot_compiler.ir.dims import (
 )
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.kernels.row_pitch import may_share_address, row_pitch
+from ingot_compiler.lowering.loops.loop_blocks import is_turned_whole
 from ingot_compiler.lowering.loops.program import Contraction
 
 # Measured on a Zen 4: one row times weights from DRAM takes 0.87 of the time, from L3 up to 1.2.
@@ -217,9 +218,9 @@ def _steps_ahead(unit: Unit) -> int:
 
 
 def _mask_of_b(unit: Unit, panel: Panel, last_lanes: int) -> LlvmValue | None:
-    """The lanes of the last vector that may be read: all of a packed B."""
+    """The lanes of the last vector that may be read: all of a B that is packed, or turned whole."""
     columns = unit.statement.columns
-    if unit.statement.b_panels:
+    if unit.statement.b_panels or is_turned_whole(unit.statement):
         return None
     if not last_lanes or not isinstance(columns, int):
         return panel.mask

@@ -25,6 +25,7 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.kernels.tiles import factors_together, lanes_of
+from ingot_compiler.lowering.loops.loop_blocks import is_turned_whole
 from ingot_compiler.lowering.loops.loop_parts import CarriedSums
 from ingot_compiler.lowering.loops.program import Contraction
 from ingot_runtime.lazy_dataclass import dataclass
@@ -120,6 +121,9 @@ def _sum(context: EmitContext, statement: Contraction, together: int) -> SumLoop
     """The loops, the innermost one over what is taken together."""
     loops = (*statement.taps, (statement.depth, statement.depth_extent))
     a_index, b_index = statement.a_index, statement.b_index
+    if is_turned_whole(statement):
+        width = statement.tile.vectors * lanes_of(statement.dtype, context.target)
+        b_index = dim_mul(symbol(statement.depth), width)
     if together == 1 and statement.dtype in FLOATS:
         return loops_in_blocks(context, loops, a_index, b_index)
     if together == 1:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from ingot_compiler.codegen.emit.blocks.products.accumulators import (
     AccumulatorTile,
     Axis,
+    Pointers,
     side_by_side,
 )
 from ingot_compiler.codegen.emit.blocks.products.multiply_step import emit_step
@@ -26,6 +27,7 @@ from ingot_compiler.codegen.emit.convert import MEMORY
 from ingot_compiler.codegen.emit.lanes import known_tail_mask, load_lanes, tail_mask
 from ingot_compiler.codegen.emit.operands import ZERO, Operands, i64
 from ingot_compiler.codegen.llvm_value import LlvmValue
+from ingot_compiler.codegen.writer import Writer
 from ingot_runtime.lazy_dataclass import dataclass
 
 
@@ -45,6 +47,46 @@ def emit_turned(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operand
     if left.integer is not None:
         return block.some(whole, left.integer, sums) if left.integer else sums
     return values_if(w, w.compare("slt", ZERO, left), sums, lambda: block.rest(whole, left, sums))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where columns begin whose elements lie together, as many as there are ``lanes`` for each
+    vector of a row."""
+
+    writer: Writer
+    lanes: int
+    element: str
+    places: Pointers
+
+    def rows(self, vector: int, first: LlvmValue, mask: LlvmValue | None) -> list[LlvmValue]:
+        """A vector of each of as many rows as there are lanes, from element ``first`` of the columns
+        on; 0 where a mask, which is over rows, does not hold."""
+        numbers = range(vector * self.lanes, (vector + 1) * self.lanes)
+        columns = [self._place(number, first) for number in numbers]
+        if mask is None and self.lanes > QUAD:
+            return self._whole_rows(columns)
+        w = self.writer
+        loaded = [load_lanes(w, place, self.element, self.lanes, mask) for place in columns]
+        return transposed(w, loaded)
+
+    def _whole_rows(self, columns: Sequence[LlvmValue]) -> list[LlvmValue]:
+        """Load whole columns: four elements at a time are loaded where they are wanted,
+        since a load into a part of a register costs less than bringing parts of two into one."""
+        w, rows = self.writer, list[LlvmValue]()
+        for first in range(0, self.lanes, QUAD):
+            places = [w.offset(column, i64(first), self.element) for column in columns]
+            parts = (
+                [w.load(place, self.element, QUAD) for place in places[number::QUAD]]
+                for number in range(QUAD)
+            )
+            rows += within_blocks(w, [joined(w, part) for part in parts])
+        return rows
+
+    def _place(self, number: int, first: LlvmValue) -> LlvmValue:
+        pointer, at = self.places[number]
+        w = self.writer
+        return w.offset(w.offset(pointer, first, self.element), i64(at), self.element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,46 +125,10 @@ class _Blocks:
     def _turn(self, here: Offsets, mask: LlvmValue | None) -> None:
         """Store a block for each vector, in which a row has an element of each column."""
         w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
-        has_parts = mask is None and lanes > QUAD
+        columns = Columns(w, lanes, element, self.tile.b_columns)
         for vector, (slot, first) in enumerate(self.in_slot.b):
-            columns = range(vector * lanes, (vector + 1) * lanes)
-            rows = self._whole_rows(here, columns) if has_parts else self._rows(here, columns, mask)
-            for number, row in enumerate(rows):
+            for number, row in enumerate(columns.rows(vector, here.b, mask)):
                 w.store(row, w.offset(slot, i64(first + number * lanes), element))
-
-    def _rows(
-        self, here: Offsets, columns: Sequence[int], mask: LlvmValue | None
-    ) -> list[LlvmValue]:
-        """The rows of a block whose columns have the elements of the mask."""
-        w, lanes = self.tile.writer, self.tile.lanes
-        places = (self._place(here, column, 0) for column in columns)
-        element = MEMORY[self.tile.factors.b]
-        return transposed(w, [load_lanes(w, place, element, lanes, mask) for place in places])
-
-    def _whole_rows(self, here: Offsets, columns: Sequence[int]) -> list[LlvmValue]:
-        """Load whole columns: four elements at a time are loaded where they are wanted,
-        since a load into a part of a register costs less than bringing parts of two into one."""
-        w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
-        rows: list[LlvmValue] = []
-        for first in range(0, lanes, QUAD):
-            parts = (
-                [
-                    w.load(self._place(here, column, first), element, QUAD)
-                    for column in columns[number::QUAD]
-                ]
-                for number in range(QUAD)
-            )
-            rows += within_blocks(w, [joined(w, part) for part in parts])
-        return rows
-
-    def _place(self, here: Offsets, column: int, first: int) -> LlvmValue:
-        """The address of an element of a column."""
-        w, element, (pointer, at) = (
-            self.tile.writer,
-            MEMORY[self.tile.factors.b],
-            self.tile.b_columns[column],
-        )
-        return w.offset(w.offset(pointer, here.b, element), i64(at + first), element)
 
     def _step(self, a: LlvmValue, row: LlvmValue, step: int, sums: Operands) -> Operands:
         """One step, by a row of the turned block."""
