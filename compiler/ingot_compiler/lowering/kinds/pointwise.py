@@ -29,7 +29,11 @@ from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.run_views import has_picked, run_views
 from ingot_compiler.lowering.kinds.split_repeats import split_repeats
 from ingot_compiler.lowering.kinds.touched_views import are_one_run
-from ingot_compiler.lowering.kinds.transposed_plane import find_plane, lower_plane
+from ingot_compiler.lowering.kinds.transposed_plane import (
+    find_plane,
+    lower_plane,
+    narrow_plane,
+)
 from ingot_compiler.lowering.loops.program import For, LoopProgram, Statement
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -54,11 +58,18 @@ def lower_pointwise(group: Group, target: KernelTarget) -> LoweredGroup:
     def lower(part: Group) -> LoopProgram:
         return lower_elements(part, target)
 
-    general = split_repeats(group, lower) or one_launch(lower(group))
+    general = split_repeats(group, lower) or _with_few(group, one_launch(lower(group)), target)
     for count in _merged_counts(group.results[0].type.rank):
         if (merged := merged_axes(group, count)) is not None:
             general = choose(merged.condition, one_launch(lower(merged.group)), general)
     return general
+
+
+def _with_few(group: Group, general: LoweredGroup, target: KernelTarget) -> LoweredGroup:
+    """A plane that a run may find to be narrow has loops of their own for that."""
+    plane = find_plane(group) if target.team_units == 1 else None
+    narrow = None if plane is None else narrow_plane(group, plane)
+    return choose(narrow[0], general, one_launch(narrow[1])) if narrow else general
 
 
 def _merged_counts(rank: int) -> Iterator[int]:

@@ -7,7 +7,18 @@ Not done here: groups all of whose operands lie alike (``pointwise``), registers
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_add,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    symbol,
+)
+from ingot_compiler.ir.sizes.symbol_terms import coefficient
 from ingot_compiler.ir.types import dtype_size_bits
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.groups.fused import Group, Operand, View
@@ -17,7 +28,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.touched_views import are_one_run, touched_views
 from ingot_compiler.lowering.loops.loop_values import Local, Value
-from ingot_compiler.lowering.loops.program import LoopProgram, Transpose
+from ingot_compiler.lowering.loops.program import For, LoopProgram, Transpose
 from ingot_runtime.lazy_dataclass import dataclass
 
 # Multiples of the lanes of every target. Tiles that follow one another along the rows share lines
@@ -27,6 +38,9 @@ BLOCK_ROWS, TEAM_BLOCK_ROWS, BLOCK_COLUMNS = 64, 16, 256
 # Columns that are not joined by others: past them, tiles that are not whole cost less than the
 # divisions by which each column of a longer run finds where it is.
 ENOUGH_COLUMNS = 64
+# Rows and columns up to which loads and stores of elements apart are faster than tiles.
+_FEW_ROWS, _FEW_COLUMNS = 2, 4
+_NARROW_BLOCK = 1024  # elements of a unit along the long side
 PLANE_DTYPES = frozenset(
     ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 )
@@ -64,6 +78,31 @@ def lower_plane(group: Group, plane: Plane, target: KernelTarget) -> LoopProgram
     )  # fmt: skip
     grain = grain_for(block_rows * BLOCK_COLUMNS)
     return finish_program(buffers, (block,), dim_mul(outer, per_plane), grain)
+
+
+def narrow_plane(group: Group, plane: Plane) -> tuple[Dim, LoopProgram] | None:
+    """Where one side of a plane is an axis of an open size and the other several axes: 0 for sizes
+    that leave tiles of both sides nearly empty, else 1, and a program with the long side in lanes.
+    None where there is no such side, or lanes would divide to find their elements."""
+    shape, (outer, *sides) = group.results[0].type.shape, plane.axes
+    short, long = sorted(sides, key=len)
+    few, many = (dim_product(tuple(shape[axis] for axis in axes)) for axes in (short, long))
+    if len(short) > 1 or len(long) == 1 or isinstance(few, int):
+        return None
+    blocks, unit = ceil_div(many, _NARROW_BLOCK), symbol("p")
+    start = dim_mul(dim_mod(unit, blocks), _NARROW_BLOCK)
+    place = dim_floordiv(unit, blocks), symbol("few"), start + symbol("j")
+    space = Space(shape, tuple(map(Run, (outer, short, long), place)))
+    if any(coefficient(space.offset(each.view), "j") is None for each in plane.operands):
+        return None
+    buffers = GroupBuffers(group)
+    stored = Elements(group, buffers).stored(group.results[0], space)
+    lanes = For("j", dim_min(_NARROW_BLOCK, many - start), "vector", stored)
+    units = dim_mul(dim_product(tuple(shape[axis] for axis in outer)), blocks)
+    grain = grain_for(dim_mul(_NARROW_BLOCK, few))
+    most = _FEW_ROWS if short == plane.axes[1] else _FEW_COLUMNS
+    is_wide = dim_min(1, dim_max(0, dim_add(few, -most)))
+    return is_wide, finish_program(buffers, (For("few", few, "serial", (lanes,)),), units, grain)
 
 
 def _block_rows(plane: Plane, target: KernelTarget) -> int:
