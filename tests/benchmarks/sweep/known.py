@@ -42,12 +42,7 @@ SLOWER: tuple[Known, ...] = (
     Known("nchw * apart", 1.8, "tiles have 16 columns, of which 4 to 8 open channels fill few"),
     Known("transpose *x*", 1.25, "lines that lie a power of 2 apart share places of the cache"),
     Known("gather of transposed *", 1.35, "rows are picked where they lie, element by element"),
-    Known("* over * of a run", 1.9, "axes that a run gives are reduced as axes of open sizes"),
-    Known(
-        "sum 5000x? over 1 apart",
-        1.5,
-        "short open rows add in the order of longer ones, each in a vector",
-    ),
+    Known("* over * of a run", 1.4, "axes that a run gives are reduced as axes of open sizes"),
     Known("*max 5000x8 over 1 apart", 1.4, "eight elements of open rows are gathered"),
     Known("softmax * open", 1.6, "columns of few open elements are masked vectors"),
     Known("top * of a run", 1.35, "how many are wanted decides between two orders at run time"),

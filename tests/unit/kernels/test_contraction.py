@@ -12,7 +12,7 @@ from tests.harness.kernels_harness import BEST, LEVELS, Array, Kernel, aligned, 
 from ingot_compiler.codegen.emit.kernel import kernel_module
 from ingot_compiler.codegen.llvm_text import llvm_text
 from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
 from ingot_compiler.kernels.tiles import (
@@ -22,6 +22,7 @@ from ingot_compiler.kernels.tiles import (
     lanes_of_rest,
     panel_columns,
 )
+from ingot_compiler.lowering.loops.loop_blocks import is_turned_whole, turned_elements
 from ingot_compiler.lowering.loops.loop_parts import PackedPanels, RegisterTile
 from ingot_compiler.lowering.loops.loop_values import Apply, Load, Local, Value
 from ingot_compiler.lowering.loops.program import Buffer, Contraction, LoopProgram, Store
@@ -446,7 +447,10 @@ def turned_program(
     plain = product_program(target, rows, columns, depth, tile, packed=False)
     (statement,) = plain.body
     assert isinstance(statement, Contraction)
-    return replace(plain, body=(replace(statement, b_index=N * depth + K, turned=True),))
+    turned = replace(statement, b_index=N * depth + K, turned=True)
+    elements = turned_elements(turned, lanes_of("f32", target))
+    scratch_bytes = dim_mul(elements, 4) if is_turned_whole(turned) else 0
+    return replace(plain, body=(turned,), scratch_bytes=scratch_bytes)
 
 
 @pytest.mark.sweep(6)
@@ -457,7 +461,8 @@ def test_turned_factor_gives_the_bits_of_one_in_rows(
     level: str, depth: int, *, is_open: bool
 ) -> None:
     """Columns of any number, whole vectors and not, a depth that is no multiple of the lanes and
-    one of several blocks: the sums have one order."""
+    one of several blocks: the sums have one order, whether blocks are turned for one tile of rows
+    or all of the depth for several."""
     target = parse_target(level)
     for rows, columns in ((1, 37), (3, 21), (9, 5)):
         sizes: tuple[Dim, Dim, Dim] = (rows, columns, depth)

@@ -23,6 +23,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce_by_rows import lower_by_rows, rows_are_worth_while
+from ingot_compiler.lowering.kinds.reduce_short_rows import sums_of_short_rows
 from ingot_compiler.lowering.kinds.reduction import (
     ReduceFunction,
     Reduction,
@@ -93,7 +94,9 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     whole = _at_once(reduction, target)
     lowered = whole if split == 0 else choose(split, lower_split(reduction), whole)
     if (short := reduction.of_short_rows()) is not None:
-        return choose(short[0], lowered, one_launch(_whole(short[1], target)))
+        many, rows = short
+        of_rows = sums_of_short_rows(rows) if rows.function == "sum" else _whole(rows, target)
+        return choose(many, lowered, one_launch(of_rows))
     lane = bare_symbol(reduction.lane_count)
     if lane is None:
         return lowered

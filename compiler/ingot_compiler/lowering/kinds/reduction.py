@@ -39,7 +39,7 @@ ReduceFunction = OneOf["sum", "product", "max", "min"]
 LANE = "j"
 _APART_MAX = 4  # elements from lane to lane
 _APART_LANES_MIN = 16  # a vector of any target
-_SHORT_MAX = 8  # elements of a row that a run finds to be short
+_SHORT_MAX, SHORT_SUM = 8, 4  # elements of a row that a run finds to be short
 _BLOCK = 1024  # lanes of a unit whose elements lie apart
 _BESIDE = "beside"
 _TOGETHER = 4  # results that share elements: with as many registers for each they fill 16
@@ -88,7 +88,8 @@ class Reduction:
         """Where only a run knows how many elements lie together that are reduced: 0 for sizes of
         which they are few, else 1, and the reduction whose lanes are rows of them, gathered. None
         where that is no form of it."""
-        if self.lane_axis is not None or self.function not in ("max", "min"):
+        most = self._short_row()
+        if self.lane_axis is not None or most == 0:
             return None
         views = [operand.view for operand in _whole_operands(self.group, self.source)]
         for axis in self.outer:
@@ -96,9 +97,17 @@ class Reduction:
             has_lanes = typical(self.source.shape[axis]) >= _APART_LANES_MIN
             if has_lanes and steps == {count} and not isinstance(count, int):
                 outer = tuple(other for other in self.outer if other != axis)
-                many = dim_min(1, dim_max(0, dim_add(count, -_SHORT_MAX)))
-                return many, replace(self, outer=outer, lane_axis=axis)
+                many = dim_max(0, dim_add(count, -most))
+                is_none = dim_add(1, dim_mul(-1, dim_min(1, count)))
+                return dim_min(1, many + is_none), replace(self, outer=outer, lane_axis=axis)
         return None
+
+    def _short_row(self) -> int:
+        """Elements of a row up to which rows in lanes are faster, and have the same bits."""
+        if self.function in ("max", "min"):
+            return _SHORT_MAX
+        is_summed = self.function == "sum" and self.result.dtype in ("f32", "f64")
+        return SHORT_SUM if is_summed and len(self.reduced) == 1 else 0
 
     @property
     def function(self) -> ReduceFunction:
