@@ -68,11 +68,7 @@ SLOWER: tuple[Known, ...] = (
     Known("conv dilated *", 1.35, "taps that lie apart share no line of the cache"),
     Known("conv s2 *", 1.35, "every second element of a row is taken by shuffles"),
     Known("transposed k*", 1.5, "images of open sizes are turned before and behind the product"),
-    Known(
-        "transposed convolution *",
-        2.0,
-        "the image is turned before and behind a product of few columns",
-    ),
+    Known("transposed convolution *", 1.3, "many taps of few channels"),
     Known("grid sample *", 1.3, "few points of many channels"),
     Known("attention 8x50x64 *", 1.25, "heads of 16 fill a vector each"),
     Known("max pool 3x3 by 2 528@14", 2.2, "rows of 7 results fill half a vector"),

@@ -10,7 +10,7 @@ import pytest
 from tests.harness.codegen_harness import RUNNABLE
 from tests.harness.lowering_harness import Builder, check_graph, compile_graph, normal
 
-from ingot_compiler.ir.dims import Dim, symbol
+from ingot_compiler.ir.dims import Dim, dim_mul, symbol
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.groups.fused import launches_of
 
@@ -109,6 +109,27 @@ def test_when_rows_are_chosen() -> None:
     assert "conv_rows" in chosen(3, 64)
     assert "conv_rows" not in chosen(48, 2, strides=(1, 2))
     assert "conv_rows" not in chosen(48, 2, width=5)
+
+
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("to", [1, 5])
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("block", [(2, 2), (3, 1)])
+def test_channels_that_become_blocks_of_pixels(
+    block: tuple[int, int], to: int, *, is_open: bool
+) -> None:
+    """Few of them are rows of pixels before, too; an output whose channels lie together is not."""
+    high, wide = (symbol("h"), symbol("w")) if is_open else (6, 40)
+    builder = Builder([TensorType("f32", (2, 64, high, wide))])
+    (down, along), channels = block, to * block[0] * block[1]
+    found = convolution(builder, 64, channels, (1, 1))
+    apart = builder.op("reshape", found, shape=(2, to, down, along, high, wide))
+    moved = builder.op("transpose", apart, permutation=(0, 1, 4, 2, 5, 3))
+    result = builder.op("reshape", moved, shape=(2, to, dim_mul(high, down), dim_mul(wide, along)))
+    assert "conv_rows" in kinds(builder, result)
+    check_graph(builder, [result], [normal(0, 2, 64, 6, 40)], RELATIVE, RUNNABLE)
+    last = builder.op("transpose", found, permutation=(0, 2, 3, 1))
+    assert "conv_rows" not in kinds(builder, last)
 
 
 @pytest.mark.parametrize(("first", "second"), [(40, 2), (2, 40)])

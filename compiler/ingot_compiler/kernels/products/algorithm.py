@@ -28,7 +28,7 @@ class ProductFacts:
     ``x_view``: how the first factor lies if it is stored, and in no channels-last form;
     ``w_view``: how the second one does if it is stored.
     ``is_dense``: few of its elements can be zero. ``becomes_output``: nothing but elementwise ops
-    stands between the result and the graph's outputs. ``has_byte_weights``: the second factor is
+    and blocks of pixels stands between the result and the graph's outputs. ``has_byte_weights``: the second factor is
     bytes that are widened and shifted. ``image``: how the first factor was laid out for those
     that ask; ``lies_alone``: all memory from its first pixel to the last one is its own.
     """

@@ -80,11 +80,14 @@ def operand_of(values: FusionValues, leaf: Leaf) -> Operand:
 
 
 def _becomes_output(values: FusionValues, value: int) -> bool:
-    """Whether all that comes of a value are graph outputs, through elementwise ops."""
-    seen, waiting = {value}, [value]
+    """Whether all that comes of a value are graph outputs, through elementwise ops and reshapes, and
+    transposes of axes that a reshape made of its own, as of blocks of pixels."""
+    rank, seen, waiting = values.type_of(value).rank, {value}, [value]
     while waiting:
         for user in values.users(waiting.pop()):
-            if Trait.ELEMENTWISE not in OPS_BY_NAME[user.op].traits:
+            is_split = values.type_of(user.operands[0]).rank > rank
+            is_moved = user.op == "reshape" or (user.op == "transpose" and is_split)
+            if not is_moved and Trait.ELEMENTWISE not in OPS_BY_NAME[user.op].traits:
                 return False
             waiting += [result for result in user.results if result not in seen]
             seen.update(user.results)
