@@ -45,7 +45,7 @@ def wide_lanes(
 
 
 def _lanes_of_sums(context: EmitContext, extent: int | None, body: Sequence[Statement]) -> int:
-    """So many that the sums of all copies of the body fill half of the registers."""
+    """Lanes of as many registers as the sums of all copies of the body fill half of."""
     lanes, registers = context.lanes, context.target.vector_register_count // 2
     copies = [each.extent for each in body if isinstance(each, For) and each.kind == "unroll"]
     count = _SUMS_BESIDE

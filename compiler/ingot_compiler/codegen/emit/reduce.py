@@ -135,9 +135,9 @@ def _product(context: EmitContext, statement: Reduce) -> _Product | None:
     if statement.function != "sum" or statement.dtype not in FLOATS or not context.target.has_fma:
         return None
     value, behind = statement.value, len(statement.body)
-    match value, statement.body[-1:]:
-        case Local(name, _), (Let(last, named),) if name == last:
-            value, behind = named, behind - 1
+    last = statement.body[-1] if statement.body else None
+    if isinstance(last, Let) and isinstance(value, Local) and value.name == last.name:
+        value, behind = last.value, behind - 1
     match value:
         case Apply("mul", factors, dtype) if dtype == statement.dtype:
             return _Product(behind, factors)

@@ -222,16 +222,21 @@ def contraction_program(
     )  # fmt: skip
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
-    scratch: Dim = scratch_of(block, product.total_depth).size_bytes if strassen else 0
-    if is_turned_whole(statement):
-        elements = turned_elements(statement, lanes_of(dtype, target))
-        scratch = dim_mul(elements, dtype_size_bytes(dtype))
+    scratch = _scratch_bytes(statement, product, lanes_of(dtype, target))
     body: tuple[Statement, ...] = (statement,)
     if parts is not None and turns > 1:
         left = ceil_div(product.columns, width) - dim_mul(units.panel, PANELS_TOGETHER)
         (sums,) = map(anchored.buffers.number, parts.float_parts.sums)
         body = tuple(in_turns(statement, turns, sums, dim_min(PANELS_TOGETHER, left)))
     return finish_program(anchored.buffers, body, units.extent, grain, scratch)
+
+
+def _scratch_bytes(statement: Contraction, product: Product, lanes: int) -> Dim:
+    if is_turned_whole(statement):
+        return dim_mul(turned_elements(statement, lanes), dtype_size_bytes(statement.dtype))
+    if statement.strassen is not None:
+        return scratch_of(statement.row_block, product.total_depth).size_bytes
+    return 0
 
 
 def _register_tile(

@@ -168,9 +168,8 @@ class Contraction:
     tap and depth symbols) is linear in taps and depth, and may use floordiv and mod of the row.
     ``b_index`` (over column, tap and depth symbols) has factor 1 for the column, within a panel
     where B lies in ``b_panels``, which hold whole vectors and may be read to their ends. Else A and
-    B are f32 side by side along the depth: summands are in lanes, or B is ``turned``, whole in
-    scratch where there is more than a tile of rows. ``epilogue`` runs for every element,
-    ``Local(accumulator)``, row and column in scope; columns are in lanes.
+    B are f32 side by side along the depth: summands are in lanes, or B is ``turned``. ``epilogue``
+    runs for every element, ``Local(accumulator)``, row and column in scope; columns are in lanes.
 
     ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
     dtypes of their buffers, each for itself: the accumulator's, or a narrower one (f16, bf16, in B 8

@@ -50,7 +50,7 @@ def emit_turned(tile: AccumulatorTile, axis: Axis, start: Offsets, sums: Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnPlaces:
     """Where columns begin whose elements lie together, as many as there are ``lanes`` for each
     vector of a row."""
 
@@ -125,7 +125,7 @@ class _Blocks:
     def _turn(self, here: Offsets, mask: LlvmValue | None) -> None:
         """Store a block for each vector, in which a row has an element of each column."""
         w, lanes, element = self.tile.writer, self.tile.lanes, MEMORY[self.tile.factors.b]
-        columns = Columns(w, lanes, element, self.tile.b_columns)
+        columns = ColumnPlaces(w, lanes, element, self.tile.b_columns)
         for vector, (slot, first) in enumerate(self.in_slot.b):
             for number, row in enumerate(columns.rows(vector, here.b, mask)):
                 w.store(row, w.offset(slot, i64(first + number * lanes), element))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ingot_compiler.codegen.emit.blocks.products.accumulators import Pointers, side_by_side
 from ingot_compiler.codegen.emit.blocks.products.contraction_unit import Unit
-from ingot_compiler.codegen.emit.blocks.products.turned_factor import Columns
+from ingot_compiler.codegen.emit.blocks.products.turned_factor import ColumnPlaces
 from ingot_compiler.codegen.emit.control import for_each, if_below, multiple_below
 from ingot_compiler.codegen.emit.convert import MEMORY
 from ingot_compiler.codegen.emit.index import emit_index
@@ -21,7 +21,7 @@ def emit_turned_panel(unit: Unit, places: Pointers) -> Pointers:
     """Emit whole blocks, then a masked one; where the vectors of the first row begin."""
     context, w, lanes = unit.context, unit.context.writer, unit.lanes
     element, scratch, count = MEMORY[unit.factors.b], context.scratch, len(places) // lanes
-    columns = Columns(w, lanes, element, places)
+    columns = ColumnPlaces(w, lanes, element, places)
     extent = emit_index(context, unit.statement.depth_extent)
 
     def block(first: LlvmValue, mask: LlvmValue | None = None) -> None:
