@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto
 from tests.harness.codegen_harness import Array
-from tests.harness.end_to_end_harness import make_model, node, tensor
+from tests.harness.end_to_end_harness import make_model, node, run_all_ways, tensor
 from tests.harness.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
 import ingot
@@ -106,6 +106,28 @@ def test_slices_along_axes_of_a_run(tmp_path: Path, is_open: bool, count: int) -
             got = session.run({"x": x, **vectors})
             np.testing.assert_array_equal(got["y"], x[tuple(where)])
             np.testing.assert_array_equal(got["z"], x[tuple(dense)])
+
+
+def test_slices_of_a_run_in_all_ways(tmp_path: Path) -> None:
+    """One copy or picked rows, into an output that something else reads, by each way to run."""
+    inputs = [tensor("x", ["a", "b", "c"])]
+    inputs += [tensor(name, [2], TensorProto.INT64) for name in ("starts", "ends", "axes", "steps")]
+    nodes = [node("Slice", "x starts ends axes steps", "y"), node("Neg", "y", "z")]
+    path, x = tmp_path / "model.ingot", np.arange(120, dtype=np.float32).reshape(4, 5, 6)
+    ingot.compile(make_model(nodes, inputs, [tensor("y", None), tensor("z", None)])).save(path)
+    asked = list(product([(0, 2), (-2, -1), (3, 1)], [(1, 1), (2, -1), (1, 3)]))
+    feeds = [
+        {
+            "x": x, "starts": np.array([start, 5]), "ends": np.array([end, 0 if last < 0 else 99]),
+            "axes": np.array([0, 2]), "steps": np.array([step, last]),
+        }
+        for (start, end), (step, last) in asked
+    ]  # fmt: skip
+    results = run_all_ways(path, feeds)
+    for ((start, end), (step, last)), got in zip(asked, results, strict=True):
+        right = x[start:end:step, :, 5 : 0 if last < 0 else 99 : last]
+        np.testing.assert_array_equal(got["y"], right)
+        np.testing.assert_array_equal(got["z"], -right)
 
 
 @pytest.mark.parametrize("is_open", [False, True])
