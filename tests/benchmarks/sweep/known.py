@@ -71,7 +71,6 @@ SLOWER: tuple[Known, ...] = (
     Known("transposed convolution *", 1.3, "many taps of few channels"),
     Known("grid sample *", 1.3, "few points of many channels"),
     Known("attention 8x50x64 *", 1.25, "heads of 16 fill a vector each"),
-    Known("max pool 3x3 by 2 528@14", 2.2, "rows of 7 results fill half a vector"),
     Known("dilated by *", 1.3, "taps that lie apart share no line of the cache"),
     Known("compress *open", 1.3, "rows of open length are kept by masked vectors"),
     Known(

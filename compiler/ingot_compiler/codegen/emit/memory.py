@@ -158,10 +158,11 @@ def _load_spread(context: EmitContext, buffer: int, index: Dim, stride: Dim | No
     w, lanes, mask = context.writer, context.vector.lanes, context.active()
     element = MEMORY[context.dtypes[buffer]]
     places = known_places(context, index) if stride is None and not context.guards else None
-    if places is not None and places[1] < lanes:
+    if places is not None and places[1] < context.lanes:
         shared, last, own = places
+        order = [*own, *(0 for _ in range(lanes - len(own)))]
         pointer = emit_address(context, buffer, shared)
-        return load_places(w, pointer, element, lanes, last + 1, own)
+        return load_places(w, pointer, element, max(lanes, context.lanes), last + 1, order)
     if context.uniform_guard() is None:  # where it does not hold, more is read than is spare
         if stride == -1:
             return load_backwards(w, emit_address(context, buffer, index), element, lanes, mask)

@@ -73,12 +73,11 @@ def load_backwards(
 
 
 def load_places(
-    w: Writer, pointer: LlvmValue, element: str, lanes: int, count: int, places: Sequence[int]
+    w: Writer, pointer: LlvmValue, element: str, width: int, count: int, places: Sequence[int]
 ) -> LlvmValue:
-    """One of ``count`` elements for each of the first lanes; others have the first one."""
-    mask = known_tail_mask(count, lanes)
-    vector = load_lanes(w, pointer, element, lanes, mask)
-    return w.shuffle(vector, [*places, *(0 for _ in range(lanes - len(places)))])
+    """One of ``count`` elements for each lane, which one vector of ``width`` holds."""
+    vector = load_lanes(w, pointer, element, width, known_tail_mask(count, width))
+    return w.shuffle(vector, places)
 
 
 def load_repeated(
