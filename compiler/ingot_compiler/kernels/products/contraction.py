@@ -170,40 +170,35 @@ def contraction_program(
     """Assemble the program of a group whose anchor is ``product``, of ``parts`` of A and B where
     they are given, or by ``strassen``'s tiles."""
     a, b = map(anchored.operand, product.factors)
-    if parts is not None:
-        a = parts.float_parts.parts[0]
+    a = parts.float_parts.parts[0] if parts else a
     dtype = sum_dtype(a.type.dtype)
     together = product.b.together if isinstance(product.b, Panels) else 1
     factors = a.type.dtype, b.type.dtype
     matrix = matrix_tile(product.rows, product.depth, factors, together, target)
     assert matrix or parts is None, "parts are multiplied in tiles alone"
-    tile = matrix or _register_tile(product, factors, together, target)
-    width = tile.vectors * lanes_of(dtype, target)
-    block = tile.rows
-    if product.spans is None and target.team_units == 1:
-        block = choose_row_block(product.rows, product.columns, tile, target, dtype)
     team = _team(product, target, dtype)
-    if team is not None:
-        tile, width, block = team, team.vectors * lanes_of(dtype, target), team.rows
+    tile = team or matrix or _register_tile(product, factors, together, target)
+    block = tile.rows
+    if team is None and product.spans is None and target.team_units == 1:
+        block = choose_row_block(product.rows, product.columns, tile, target, dtype)
     if strassen is not None:
         tile, block = RegisterTile(strassen.rows, strassen.vectors), strassen.block
-        width = tile.vectors * lanes_of(dtype, target)
+    width = tile.vectors * lanes_of(dtype, target)
     panels = packed_panels(anchored, product, dtype)
     rows_near, turns = block, parts.float_parts.turns if parts else 1
     if matrix is not None:
-        depth_bytes = dtype_size_bytes(a.type.dtype) * anchored.method.parts
-        depth = dim_floordiv(product.total_depth, turns)
-        rows_near = rows_of_block(block, depth, product.columns, depth_bytes, target)
+        element_bytes = dtype_size_bytes(a.type.dtype) * anchored.method.parts
+        rows_near = _rows_near(product, turns, block, element_bytes, target)
     keeps_rows = _is_b_small(product, b.type.dtype) or strassen is not None or rows_near < block
     block = rows_near
+    unit_width = width * (PANELS_TOGETHER if turns > 1 else 1)
     if team is None:
-        unit_width = width * (PANELS_TOGETHER if turns > 1 else 1)
         units = _units(product, unit_width, block, rows_outside=keeps_rows)
     else:
         units = _team_units(product, width, block, target.team_units, rows_outside=keeps_rows)
-    column_start = dim_mul(units.panel, width)
+    column_start = dim_mul(units.panel, unit_width)
     if turns > 1:
-        column_start = dim_mul(column_start, PANELS_TOGETHER) + dim_mul(symbol(PANEL), width)
+        column_start += dim_mul(symbol(PANEL), width)
     taps, moved = _taps_inside(product, units, block)
     statement = Contraction(
         "row", product.rows, units.row_start, block,
@@ -223,12 +218,26 @@ def contraction_program(
     work = dim_mul(dim_mul(product.total_depth, width), block)
     grain = grain_for(dim_floordiv(work, 16 * together))
     scratch = _scratch_bytes(statement, product, lanes_of(dtype, target))
-    body: tuple[Statement, ...] = (statement,)
-    if parts is not None and turns > 1:
-        left = ceil_div(product.columns, width) - dim_mul(units.panel, PANELS_TOGETHER)
-        (sums,) = map(anchored.buffers.number, parts.float_parts.sums)
-        body = tuple(in_turns(statement, turns, sums, dim_min(PANELS_TOGETHER, left)))
+    body = _in_turns(anchored, parts, statement, units.panel)
     return finish_program(anchored.buffers, body, units.extent, grain, scratch)
+
+
+def _in_turns(
+    anchored: AnchoredGroup, parts: PartsOfA | None, statement: Contraction, panel: Dim
+) -> tuple[Statement, ...]:
+    """A contraction, or one for each turn over the panels of a unit."""
+    if parts is None or not parts.float_parts.sums:
+        return (statement,)
+    (sums,) = map(anchored.buffers.number, parts.float_parts.sums)
+    return tuple(in_turns(statement, parts.float_parts.turns, sums, panel))
+
+
+def _rows_near(
+    product: Product, turns: int, block: int, element_bytes: int, target: KernelTarget
+) -> int:
+    """Rows of a unit of tiles that are multiplied by one instruction."""
+    depth = dim_floordiv(product.total_depth, turns)
+    return rows_of_block(block, depth, product.columns, element_bytes, target)
 
 
 def _scratch_bytes(statement: Contraction, product: Product, lanes: int) -> Dim:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, substitute, symbol
+from ingot_compiler.ir.dims import Dim, dim_add, dim_min, dim_mul, substitute, symbol
 from ingot_compiler.kernels.anchored_group import ACCUMULATOR
+from ingot_compiler.kernels.matrix_tiles import COLUMNS_TOGETHER
+from ingot_compiler.lowering.groups.space import ceil_div
 from ingot_compiler.lowering.loops.loop_parts import CarriedSums
 from ingot_compiler.lowering.loops.loop_values import Local
 from ingot_compiler.lowering.loops.program import Contraction, For, Statement, Store
@@ -23,11 +25,12 @@ PANEL = "panel"
 PANELS_TOGETHER = 12
 
 
-def in_turns(
-    statement: Contraction, turns: int, sums: int, panel_count: Dim
-) -> Iterator[Statement]:
-    """The loops of each turn, with the sums of the ones before in buffer ``sums``."""
+def in_turns(statement: Contraction, turns: int, sums: int, group: Dim) -> Iterator[Statement]:
+    """The loops of each turn over the panels of group number ``group``, with the sums of the ones
+    before in buffer ``sums``."""
     ((tile, tiles),) = statement.taps
+    panels = ceil_div(statement.columns, COLUMNS_TOGETHER)
+    panel_count = dim_min(PANELS_TOGETHER, panels - dim_mul(group, PANELS_TOGETHER))
     assert isinstance(tiles, int)
     assert statement.split is not None
     place = dim_mul(symbol(statement.row), statement.columns) + symbol(statement.column)

@@ -164,23 +164,19 @@ class Contraction:
     the order taps (outer to inner), then depth. Sums of integers wrap, floats are added in blocks.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
-    ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
-    tap and depth symbols) is linear in taps and depth, and may use floordiv and mod of the row.
-    ``b_index`` (over column, tap and depth symbols) has factor 1 for the column, within a panel
-    where B lies in ``b_panels``, which hold whole vectors and may be read to their ends. Else A and
-    B are f32 side by side along the depth: summands are in lanes, or B is ``turned``. ``epilogue``
-    runs for every element, ``Local(accumulator)``, row and column in scope; columns are in lanes.
-
-    ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
-    dtypes of their buffers, each for itself: the accumulator's, or a narrower one (f16, bf16, in B 8
-    bits for f32, 8 and 16 bits for i32), which is widened where it is read. Where the sums are
-    i32, the depth is a number and has factor 1 in A, B may hold two i16 together, or four of 8
-    bits, for as many of A. Pairs of bf16 likewise, whose f32 sums are rounded as ``bf16_pairs``
-    says, to odd if ``rounds_to_odd``. ``in_matrix_tiles``: 16 rows by 16 columns at once, over as
-    much of a tap's depth as 64 bytes hold; sums of bf16 are rounded tile by tile. ``split``: A and
-    B are parts of f32, and these are the others. ``carried``: the sums begin at these, which are of
-    what lies before in the depth. ``strassen``: rows of the tile and parts of its
-    columns are computed so, or directly where a sum is not finite or rows are missing.
+    ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` is
+    linear in taps and depth, and may use floordiv and mod of the row. ``b_index`` has factor 1 for
+    the column, within a panel where B lies in ``b_panels``, which hold whole vectors and may be read
+    to their ends. Else A and B are f32 side by side along the depth: summands are in lanes, or B is
+    ``turned``. ``epilogue`` runs for every element, ``Local(accumulator)``, row and column in scope,
+    columns in lanes. ``dtype`` is the accumulator's: f32, f64, i32, i64. A and B have those of their
+    buffers: the accumulator's, or a narrower one (f16, bf16, in B 8 bits for f32, 8 and 16 bits for
+    i32), which is widened where it is read. Where the sums are i32, the depth is a number and has
+    factor 1 in A, B may hold two i16 together, or four of 8 bits, for as many of A. Pairs of bf16
+    likewise, whose f32 sums are rounded as ``bf16_pairs`` says, to odd if ``rounds_to_odd``.
+    ``in_matrix_tiles``: 16 rows by 16 columns at once, over as much of a tap's depth as 64 bytes
+    hold; sums of bf16 are rounded tile by tile. ``split``: A and B are parts of f32, and these are
+    the others. ``carried``: what the sums begin at. ``strassen``: how, where sums are finite.
     """
 
     TEXT: ClassVar = """contraction
