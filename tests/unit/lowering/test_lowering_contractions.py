@@ -6,13 +6,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.harness.codegen_harness import RUNNABLE
-from tests.harness.lowering_harness import Builder, check_graph, compile_graph, f32, normal
+from tests.harness.lowering_harness import (
+    Builder,
+    check_graph,
+    compile_graph,
+    f32,
+    normal,
+    run_compiled,
+)
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.loops.program import Contraction
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.targets.target import Target, parse_target
 
 RELATIVE = 1e-4  # DESIGN's limit for networks; chains of a few hundred multiply-adds stay far below
 
@@ -165,6 +172,32 @@ def test_transformer_block(guarded: bool) -> None:
             mask = np.where(mask > 1, -np.inf, 0).astype(np.float32)
             mask[:, :, 0] = -np.inf
         check_graph(builder, [result], [normal(8, b, s, 32), mask], RELATIVE, RUNNABLE)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+def test_weights_of_attention_are_no_denormals(target: Target) -> None:
+    """A mask of -80 to -110, as windows have it: what is multiplied is a normal number or 0, since a
+    product of a denormal takes some processors a hundred cycles. The value of a key is its weight."""
+    keys = 33
+    builder = Builder(
+        [f32(1, 1, 1, 16), f32(1, 1, keys, 16), f32(1, 1, keys, keys), f32(1, 1, 1, keys)]
+    )
+    heads = builder.op("attention", 0, 1, 2, 3, scale=1.0, causal=False, nan_to_zero=False)
+    graph = builder.finish([heads])
+    mask = np.linspace(0, -110, keys, dtype=np.float32).reshape(1, 1, 1, keys)
+    zero = np.zeros((1, 1, 1, 16), np.float32)
+    inputs = [
+        zero,
+        np.zeros((1, 1, keys, 16), np.float32),
+        np.eye(keys, dtype=np.float32)[None, None],
+        mask,
+    ]
+    (found,) = run_compiled(compile_graph(graph, target), graph, inputs, builder.read)
+    weights = np.exp(mask.astype(np.float64))
+    tiny = np.finfo(np.float32).tiny
+    assert not np.any((found > 0) & (found < tiny))
+    assert not np.any(found[weights < tiny])
+    np.testing.assert_allclose(found, weights / weights.sum(), 1e-5, 2.0**-125)
 
 
 @pytest.mark.broad

@@ -19,9 +19,10 @@ fetched ahead, from which they gain 4 to 7 % there:
 | 784, 512, 512 | 1.02; 1.00 to 1.02 | 0.96; 0.99 |
 | 1024, 1024, 1024 | 1.04; 1.04 to 1.06 | 0.98 |
 
-Of six products of parts, on the Emerald Rapids: 128, 768, 768 0.72; 0.60 to 0.63. 128, 3072, 768 0.73;
-0.65 to 0.69. 1024, 1024, 1024 0.69; 0.62. 48, 768, 768 0.88; 0.81 to 0.85. 100, 128, 128 1.39; 1.42. Weights and
-rows that a network brings from memory cost more than in a loop of one product, and count so.
+Of six products of parts, on the Emerald Rapids: 128, 768, 768 0.72; 0.60 to 0.63. 128, 3072, 768
+0.73; 0.65 to 0.69. 1024, 1024, 1024 0.69; 0.62. 48, 768, 768 0.88; 0.81 to 0.85. 100, 128, 128
+1.39; 1.42. Weights and rows that a network brings from memory cost more than in a loop of one
+product, and count so.
 """
 
 from __future__ import annotations
