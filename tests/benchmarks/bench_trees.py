@@ -57,7 +57,8 @@ class Case:
         return Peer(trees.__file__, python, self.folder, inputs, self.threads, options)
 
     def distance(self) -> float:
-        """How far the results of who was started last are from what the model's own library says."""
+        """How far the results of who was started last are from what the model's own library
+        says."""
         (found,) = arrays_of(self.results).values()
         (wanted,) = arrays_of(os.path.join(self.folder, "outputs.npz")).values()
         return relative_difference(found, wanted[: self.rows])

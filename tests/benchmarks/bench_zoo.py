@@ -41,8 +41,8 @@ ERRORS_MAX = {"f32": 1e-4, "bf16": 2e-2}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One network: its pairs with other engines, relative error and its limit, compile seconds, peak
-    bytes."""
+    """One network: its pairs with other engines, relative error and its limit, compile seconds,
+    peak bytes."""
 
     name: str
     pairs: tuple[Pair, ...]

@@ -3,8 +3,8 @@
 In: the matrix view of a contraction, element types, a target. Out: a ``RegisterTile``, or None.
 Not done here: other tiles (``tiles``), emitting them (``codegen.emit.blocks``).
 
-Two tiles of sums beside each other, and two of them above each other where a depth has no end of its
-own, which wants three of the eight registers (decision 4).
+Two tiles of sums beside each other, and two of them above each other where a depth has no end of
+its own, which wants three of the eight registers (decision 4).
 """
 
 from __future__ import annotations

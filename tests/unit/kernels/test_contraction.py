@@ -173,8 +173,8 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
     ("height", "heights"), [(4, (4, 3, 2)), (6, (6, 5, 4, 3, 2)), (8, (8, 6, 5, 4, 3, 2))]
 )
 def test_few_rows_of_an_open_number(level: str, height: int, heights: tuple[int, ...]) -> None:
-    """Lower tiles take what is left of a tile, few rows one of their own: nothing but the rows there
-    are is written, with the bits of a known number of rows."""
+    """Lower tiles take what is left of a tile, few rows one of their own: nothing but the rows
+    there are is written, with the bits of a known number of rows."""
     target, tile, columns, depth = parse_target(level), RegisterTile(height, 1), 37, 5
     sizes = symbol("M"), symbol("N"), symbol("K")
     kernel = Kernel(product_program(target, *sizes, tile, row_block=16), target)

@@ -177,7 +177,8 @@ def test_transformer_block(guarded: bool) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_weights_of_attention_are_no_denormals(target: Target) -> None:
     """A mask of -80 to -110, as windows have it: what is multiplied is a normal number or 0, since a
-    product of a denormal takes some processors a hundred cycles. The value of a key is its weight."""
+    product of a denormal takes some processors a hundred cycles. The value of a key is its
+    weight."""
     keys = 33
     builder = Builder(
         [f32(1, 1, 1, 16), f32(1, 1, keys, 16), f32(1, 1, keys, keys), f32(1, 1, 1, keys)]

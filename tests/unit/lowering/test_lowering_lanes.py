@@ -90,8 +90,8 @@ def test_running_sums_of_transposed(width: int) -> None:
 
 
 def test_parts_with_an_axis_of_their_own_are_computed_in_place() -> None:
-    """What a reshape gives an axis of one element for the concat along it is not copied; what others
-    read too, or what is not computed, is."""
+    """What a reshape gives an axis of one element for the concat along it is not copied; what
+    others read too, or what is not computed, is."""
     x, z = normal(0, 5, 37), normal(1, 5, 37)
     wide = (5, 37, 1)
 

@@ -156,8 +156,8 @@ def test_scatter(reduction: str) -> None:
 
 
 def test_write_rows() -> None:
-    """Of each entry its own rows, or of all the same; along the first axis and the last; the last of
-    several at one place stays, and what is written into stays as it was."""
+    """Of each entry its own rows, or of all the same; along the first axis and the last; the last
+    of several at one place stays, and what is written into stays as it was."""
     wide, flat = f32(2, 3, 5, 4), f32(5, 4)
     lists = [TensorType("i64", (2, 2)), TensorType("i64", (1, 2))]
     builder = Builder([wide, *lists, f32(2, 3, 2, 4), flat, f32(2, 4), f32(5, 2)])
@@ -547,8 +547,8 @@ def test_rows_of_few_elements_are_interleaved(columns: int, dtype: DType) -> Non
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "f16", "u8", "bool"])
 @pytest.mark.parametrize("channels", [2, 3, 4, 5, 6, 7])
 def test_pixels_of_few_channels_are_separated(channels: int, dtype: DType) -> None:
-    """Whole tiles of pixels, those that are left, of a known and an open number; a conversion on the
-    way."""
+    """Whole tiles of pixels, those that are left, of a known and an open number; a conversion on
+    the way."""
     x = numbers(dtype, 2, 7, 11, channels)
     for height in (7, symbol("h")):
         builder = Builder([TensorType(dtype, (2, height, 11, channels))])

@@ -217,7 +217,8 @@ def arguments(specs: Sequence[BufferSpec], *, fits: bool) -> list[Array]:
 def check_against_the_interpreter(
     compiled: Compiled, target: Target, rows: int, columns: int, *, fits: bool
 ) -> LoopProgram:
-    """Compare the kernel that multiplies, for so many rows and columns of a unit; give its loops."""
+    """Compare the kernel that multiplies, for so many rows and columns of a unit; give its
+    loops."""
     ((launch, program),) = (
         (launch, program)
         for launch in launches_of(compiled.fused)
@@ -339,8 +340,8 @@ def test_object_code_has_the_products(precision: str, products: int) -> None:
 
 @pytest.mark.parametrize("precision", ["f32", "fast", "bf16x3", "bf16"])
 def test_products_of_every_shape_are_lowered(precision: str) -> None:
-    """Convolutions of one to three axes, in groups, with strides; products of matrices, of batches of
-    them, by vectors: where tiles are, whatever is asked for."""
+    """Convolutions of one to three axes, in groups, with strides; products of matrices, of batches
+    of them, by vectors: where tiles are, whatever is asked for."""
     for rank, groups, stride, channels in product_of_lists((1, 2, 3), (1, 64), (1, 2), (3, 64)):
         if channels % groups:
             continue

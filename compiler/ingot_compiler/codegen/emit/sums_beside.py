@@ -22,8 +22,8 @@ _ROUNDS_ONCE = frozenset(op for op, core in OPS_BY_NAME.items() if Trait.EXACT i
 
 
 def has_sums_beside(context: EmitContext, variable: str, body: Sequence[Statement]) -> bool:
-    """Whether a body has reductions of f32, and nothing beside them but functions that round once of
-    what lies together in lanes or is the same in all."""
+    """Whether a body has reductions of f32, and nothing beside them but functions that round once
+    of what lies together in lanes or is the same in all."""
     statements = list(_nested(body))
     reduces = any(isinstance(statement, Reduce) for statement in statements)
     return reduces and all(_is_plain(context, variable, statement) for statement in statements)

@@ -97,8 +97,8 @@ class Product:
     axes. Rows lie evenly apart in A in each ``run`` of them, or everywhere (0).
 
     ``spans``: which taps count, where that depends on the product and on the rows of a unit, which
-    are those of one tile. ``has_one_b``: all products do. ``factors``: which operands of the anchor A
-    and B are.
+    are those of one tile. ``has_one_b``: all products do. ``factors``: which operands of the anchor
+    A and B are.
     """
 
     outer: Dim

@@ -80,8 +80,8 @@ def operand_of(values: FusionValues, leaf: Leaf) -> Operand:
 
 
 def _becomes_output(values: FusionValues, value: int) -> bool:
-    """Whether all that comes of a value are graph outputs, through elementwise ops and reshapes, and
-    transposes of axes that a reshape made of its own, as of blocks of pixels."""
+    """Whether all that comes of a value are graph outputs, through elementwise ops and reshapes,
+    and transposes of axes that a reshape made of its own, as of blocks of pixels."""
     rank, seen, waiting = values.type_of(value).rank, {value}, [value]
     while waiting:
         for user in values.users(waiting.pop()):

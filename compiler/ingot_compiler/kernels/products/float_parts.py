@@ -37,7 +37,8 @@ from ingot_compiler.lowering.loops.program import For, Let, LoopProgram, Reduce,
 from ingot_runtime.lazy_dataclass import dataclass
 
 GREATEST_MAX, GREATEST_MIN = 2.0**57, 2.0**-48
-"""From the first on, sums may overflow; below the second one, products of low parts are denormal."""
+"""From the first on, sums may overflow; below the second one, products of low parts are
+denormal."""
 _CHUNK = 4096
 
 

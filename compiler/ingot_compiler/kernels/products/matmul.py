@@ -66,8 +66,8 @@ def lower_matmul_parts(group: Group, target: KernelTarget) -> LoweredGroup:
 
 
 def lower_matmul_strassen(group: Group, target: KernelTarget) -> LoweredGroup:
-    """One kernel whose method says which tiles; fewer rows than these gain from, where the number is
-    open and may be so small, have the kernels of a direct product."""
+    """One kernel whose method says which tiles; fewer rows than these gain from, where the number
+    is open and may be so small, have the kernels of a direct product."""
     anchored = AnchoredGroup(group)
     shape, product = anchored.method.strassen, _product(anchored)
     assert shape

@@ -5,8 +5,8 @@ In: facts of a product. Out: a method. Not done here: the rounded values (``anch
 
 With ``--precision bf16`` the products of f32 by constant weights do that, by matrices and in
 convolutions. Those by Winograd's algorithm are of f32, where they are faster, and so are depthwise
-ones, whose time goes elsewhere, and those of few channels that leave one without its pair: the first
-one of ResNet-50, of 3 channels, takes half as long in f32 (Emerald Rapids).
+ones, whose time goes elsewhere, and those of few channels that leave one without its pair: the
+first one of ResNet-50, of 3 channels, takes half as long in f32 (Emerald Rapids).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In: a reduction whose lanes are its rows. Out: its loop program. Not done here: for which sizes it
 runs (``reduction``), rows of any length (``reduce``).
 
-A short row whose elements are in lanes leaves most of a vector empty, and halves it again and again.
-The order of the additions is that of those halves, so that the bits are the same.
+A short row whose elements are in lanes leaves most of a vector empty, and halves it again and
+again. The order of the additions is that of those halves, so that the bits are the same.
 """
 
 from __future__ import annotations

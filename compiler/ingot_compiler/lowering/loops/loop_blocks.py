@@ -32,8 +32,8 @@ PANEL_COLUMNS = 16  # of a blocked product, and of a convolution by Winograd's a
 
 @dataclass(frozen=True, slots=True)
 class BlockParts:
-    """``limits``: numbers that are at least 1, by name; ``reads``: elements of buffers, each seen in
-    a scope; ``made``: the values that the epilogue finds beside what ``inside`` sees; ``masks``:
+    """``limits``: numbers that are at least 1, by name; ``reads``: elements of buffers, each seen
+    in a scope; ``made``: the values that the epilogue finds beside what ``inside`` sees; ``masks``:
     values that are computed as well."""
 
     limits: tuple[tuple[str, int], ...]

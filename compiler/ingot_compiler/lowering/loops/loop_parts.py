@@ -1,5 +1,5 @@
-"""Parts of the blocks of loop programs: how a tile lies in registers, how factors lie in memory, who
-works together.
+"""Parts of the blocks of loop programs: how a tile lies in registers, how factors lie in memory,
+who works together.
 
 In: nothing. Out: classes that a ``Contraction`` or another block has as fields. Not done here: the
 blocks (``loops``).

@@ -355,8 +355,8 @@ def _turned(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
 
 
 def _matrix_tiles(scope: LoopScope, s: Contraction) -> Iterator[Problem]:
-    """Tiles have 16 rows, one or two of them lie above and beside each other, and what lies together
-    of a depth is whole."""
+    """Tiles have 16 rows, one or two of them lie above and beside each other, and what lies
+    together of a depth is whole."""
     is_tile = s.tile.rows in _TILE_HEIGHTS and s.tile.vectors <= _TILES_BESIDE
     if not is_tile or s.row_block % s.tile.rows:
         got = f"row_block={s.row_block} tile={s.tile.rows}x{s.tile.vectors}"

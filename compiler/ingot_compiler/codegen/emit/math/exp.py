@@ -46,8 +46,8 @@ _POWER_F32 = (
 _POWER_SHORT_F32 = (0.05550410971045494, 0.24022650718688965, 0.6931471824645996)
 # Here 2**n is 0: as bits, and after ``scalef``.
 _ZERO_EXPONENT, _ZERO_EXPONENT_AVX512 = -127.0, -200.0
-# Weights below are 0: processors of Intel's take a hundred cycles for a product of a denormal, which
-# is what -100 in a mask gives (shifted windows: attention in a fifth of the time).
+# Weights below are 0: processors of Intel's take a hundred cycles for a product of a denormal,
+# which is what -100 in a mask gives (shifted windows: attention in a fifth of the time).
 _LEAST_EXPONENT = -125.0
 
 

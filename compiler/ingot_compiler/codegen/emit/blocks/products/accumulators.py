@@ -123,8 +123,8 @@ class AxisParts:
 class SumLoops:
     """The loops of a sum, outer to inner; behind the innermost one come ``rest`` elements, fewer
     than a step takes. ``blocks`` are loops around them, of each round of which the sum is added to
-    that of those before; where ``parts`` are given, the innermost of them is over parts of the first
-    of ``axes``."""
+    that of those before; where ``parts`` are given, the innermost of them is over parts of the
+    first of ``axes``."""
 
     axes: tuple[Axis, ...]
     rest: int = 0

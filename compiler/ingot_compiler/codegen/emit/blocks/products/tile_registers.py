@@ -120,7 +120,8 @@ class TileRegisters:
         self._writer.call_void(f"llvm.x86.{self._instruction()}", operands)
 
     def store(self, place: LlvmValue, vectors: int) -> None:
-        """Store so many tiles of sums beside each other, those of each block behind those before."""
+        """Store so many tiles of sums beside each other, those of each block behind those
+        before."""
         pitch_bytes = vectors * TILE_ROW_BYTES
         for block in range(self._blocks):
             for number, register in enumerate(self._sums(block, vectors)):

@@ -60,8 +60,8 @@ class ColumnPlaces:
     places: Pointers
 
     def rows(self, vector: int, first: LlvmValue, mask: LlvmValue | None) -> list[LlvmValue]:
-        """A vector of each of as many rows as there are lanes, from element ``first`` of the columns
-        on; 0 where a mask, which is over rows, does not hold."""
+        """A vector of each of as many rows as there are lanes, from element ``first`` of the
+        columns on; 0 where a mask, which is over rows, does not hold."""
         numbers = range(vector * self.lanes, (vector + 1) * self.lanes)
         columns = [self._place(number, first) for number in numbers]
         if mask is None and self.lanes > QUAD:
