@@ -61,6 +61,10 @@ def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
         if out.dtype.kind != "f":
             function(left, right, out=out)
             return out
+        if right.size == 1 and right != 0:  # a bound, as most are: no two zeros
+            with np.errstate(all="ignore"):
+                function(left, right, out=out)
+            return with_one_nan(out)
         zeros = (left == 0) & (right == 0)
         negative = (
             (np.signbit(left) | np.signbit(right))
@@ -119,13 +123,15 @@ def cast(array: Array, source: DType, target: DType) -> Array:
     """A new array of type ``target``; floats round to nearest even, integers wrap, bool is
     ``!= 0``, and what fits into no integer is what kernels of every target make of it."""
     if source == "bf16":
-        array = (array.astype(np.uint32) << 16).view(np.float32)
+        wide = array.astype(np.uint32, order="C")
+        wide <<= 16
+        array = wide.view(np.float32)
     if target == "bf16":
         return _to_bf16(array)
     if source in FLOATS and target in SIGNED | UNSIGNED:
         return _to_integers(array, STORAGE_DTYPES[target])
     with np.errstate(all="ignore"):
-        return with_one_nan(array.astype(STORAGE_DTYPES[target], order="C"))
+        return with_one_nan(array.astype(STORAGE_DTYPES[target], order="C", copy=source != "bf16"))
 
 
 def _to_integers(array: Array, dtype: np.dtype[np.generic]) -> Array:
@@ -144,11 +150,21 @@ def _to_bf16(array: Array) -> Array:
         single = array.astype(np.float32, order="C")
         if array.dtype == np.float64:
             single = _rounded_to_odd(array, single)
-    bits = with_one_nan(single).view(np.uint32)
-    kept = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    return (np.where(np.isnan(single), np.uint32(0x7FC00000), kept).astype(np.uint32) >> 16).astype(
-        np.uint16
-    )
+    found = np.empty(array.shape, np.uint16)
+    flat, rounded = single.reshape(-1), found.reshape(-1)
+    for start in range(0, flat.size, _CHUNK_ELEMENTS):
+        part = flat[start : start + _CHUNK_ELEMENTS]
+        bits = part.view(np.uint32)
+        kept = bits >> np.uint32(16)
+        kept &= np.uint32(1)
+        kept += np.uint32(0x7FFF)
+        kept += bits
+        kept >>= np.uint32(16)
+        is_nan = np.isnan(part)
+        if is_nan.any():
+            kept[is_nan] = 0x7FC0
+        rounded[start : start + _CHUNK_ELEMENTS] = kept
+    return found
 
 
 def _rounded_to_odd(wide: Array, single: Array) -> Array:
