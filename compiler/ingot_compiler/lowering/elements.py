@@ -72,6 +72,10 @@ class Elements:
         """Element type of a value."""
         return self.types[value].dtype
 
+    def maker(self, value: int) -> Node | None:
+        """The node that computes a value here; None of what is loaded or given."""
+        return None if value in self.given or value in self.operands else self.nodes.get(value)
+
     def fresh(self, prefix: str) -> str:
         """A name that no other statement of this scope has."""
         self.counter += 1

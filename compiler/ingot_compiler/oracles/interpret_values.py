@@ -20,6 +20,7 @@ from ingot_compiler.lowering.loops.interpret_scalars import (
     bf16_number,
     bit_cast,
     cast,
+    quantize,
     round_to,
 )
 from ingot_compiler.lowering.loops.loop_values import (
@@ -85,6 +86,8 @@ class Memory:
     def _apply(self, value: Apply, numbers: Sequence[Number]) -> Number:
         if value.function == "cast":
             return cast(numbers[0], value.dtype)
+        if value.function == "quantize":
+            return quantize(numbers, value.dtype)
         dtype = self._dtype(value.arguments[0])
         if value.function == "bit_cast":
             return bit_cast(numbers[0], dtype, value.dtype)

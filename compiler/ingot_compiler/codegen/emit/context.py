@@ -66,10 +66,26 @@ class Binding:
 
 @dataclass(slots=True)
 class EmitScope:
-    """An insertion point and what was already written there."""
+    """An insertion point and what was already written there: ``several`` are results of one piece of
+    code."""
 
     lines: Code
     memo: dict[object, LlvmValue] = field(default_factory=dict[object, LlvmValue])
+    several: dict[object, tuple[LlvmValue, ...]] = field(
+        default_factory=dict[object, tuple[LlvmValue, ...]]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Elements of buffers, by buffer and index, that were loaded before the loops around this point:
+    ``wide`` in all lanes, ``single`` as scalars, which ``scalars`` has of both; ``scope``: where code
+    stands that needs nothing but them."""
+
+    wide: Mapping[tuple[int, int], LlvmValue]
+    single: Mapping[tuple[int, int], LlvmValue]
+    scalars: Mapping[LlvmValue, LlvmValue]
+    scope: EmitScope
 
 
 Emitters = Mapping[type, Callable[["EmitContext", Any], None]]  # by the type of a statement
@@ -96,8 +112,6 @@ class EmitContext:
         self.lanes = target.f32_lanes
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
         self.read_only = tuple(not buffer.written for buffer in buffers)
-        # Elements of buffers, in all lanes, that were loaded before the loops around this point.
-        self.loaded: dict[tuple[int, int], LlvmValue] = {}
         self.buffers = tuple(LlvmValue(f"%b{number}", "ptr") for number in range(len(buffers)))
         self.scratch = LlvmValue("%scratch", "ptr")
         # The i32 slot of what the kernel returns, once a ``Require`` was written.
@@ -109,6 +123,7 @@ class EmitContext:
         self.vector: Vector | None = None
         self.guards: tuple[LlvmValue, ...] = ()
         self.frames: list[EmitScope] = [EmitScope(writer.mark())]
+        self.loaded = Loaded({}, {}, {}, self.frames[0])
 
     @contextmanager
     def scope(self) -> Generator[None]:

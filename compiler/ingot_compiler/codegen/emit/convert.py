@@ -128,13 +128,20 @@ def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
     return w.select(fits, saturated, least)
 
 
-def _to_i32_by_x86(w: Writer, value: LlvmValue) -> LlvmValue | None:
+def nearest_integer(w: Writer, value: LlvmValue) -> LlvmValue:
+    """The nearest i32, the even one of two, of a float near enough to 0; any for NaN."""
+    found = _to_i32_by_x86(w, value, "cvt") if w.target.arch == "x86-64" else None
+    return found or _to_signed(w, w.intrinsic("roundeven", value), "i32")
+
+
+def _to_i32_by_x86(w: Writer, value: LlvmValue, kind: str = "cvtt") -> LlvmValue | None:
     """``cvttps2dq`` where the target has it for so many lanes, ``cvttpd2dq`` for each register of
-    doubles."""
+    doubles; ``cvtps2dq`` and ``cvtpd2dq`` round to the nearest number (``kind`` "cvt")."""
     lanes = value.lanes  # 0: no vector
     if value.element == "double":
         lanes = 8 if "avx512f" in w.target.features and lanes > 4 else 4
     feature, name = _TRUNCATIONS.get((value.element, lanes), ("", ""))
+    name = name.replace("cvtt", kind)
     is_whole = value.lanes > 0 and value.lanes % lanes == 0
     if not name or not is_whole or feature not in w.target.features:
         return None

@@ -46,8 +46,8 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     """Load in register form: a scalar if all lanes read one element."""
     w, dtype = context.writer, context.dtypes[buffer]
     element = MEMORY[dtype]
-    known = context.loaded.get((buffer, index)) if isinstance(index, int) else None
-    if known is not None and context.vector and known.lanes == context.vector.lanes:
+    known = _loaded(context, buffer, index) if isinstance(index, int) else None
+    if known is not None:
         return known
     stride = lane_stride(context, index)
     if stride == 0:
@@ -60,6 +60,13 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     else:
         value = _load_spread(context, buffer, index, stride)
     return from_memory(w, value, dtype)
+
+
+def _loaded(context: EmitContext, buffer: int, index: int) -> LlvmValue | None:
+    """What was loaded before: in all lanes where these are as many."""
+    wide = context.loaded.wide.get((buffer, index))
+    is_as_wide = wide is not None and context.vector and wide.lanes == context.vector.lanes
+    return wide if is_as_wide else context.loaded.single.get((buffer, index))
 
 
 def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) -> None:

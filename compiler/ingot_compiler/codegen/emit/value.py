@@ -18,6 +18,7 @@ from ingot_compiler.codegen.emit.lane_index import emit_lanes, lane_stride
 from ingot_compiler.codegen.emit.math import FUNCTIONS
 from ingot_compiler.codegen.emit.math.power import constant_power
 from ingot_compiler.codegen.emit.memory import emit_load
+from ingot_compiler.codegen.emit.quantize import emit_quantize
 from ingot_compiler.codegen.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
@@ -92,6 +93,8 @@ def _emit_apply(context: EmitContext, value: Apply) -> Typed:
         converted = emit_cast(w, first.operand, first.dtype, value.dtype)
         is_own = first.dtype == value.dtype
         return Typed(rounded(w, converted, value.dtype) if is_own else converted, value.dtype)
+    if value.function == "quantize":
+        return Typed(emit_quantize(context, arguments, value.dtype), value.dtype)
     if value.function == "bit_cast":
         return Typed(w.convert("bitcast", first.operand, REGISTER[value.dtype]), value.dtype)
     if value.function == "pow" and arguments[1].number is not None:

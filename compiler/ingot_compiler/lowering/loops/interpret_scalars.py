@@ -82,6 +82,14 @@ def bit_cast(number: Number, dtype: DType, target: DType) -> Number:
     return float(result) if target in FLOATS else int(result)
 
 
+def quantize(numbers: Sequence[Number], dtype: DType) -> Number:
+    """``(x, scale, zero, low, high)``, each step rounded to f32."""
+    x, scale, zero, low, high = map(float, numbers)
+    rounded = _round("f32", round_f32(float(_divide("f32", x, scale))))
+    moved = _extreme("f32", round_f32(rounded + zero), low, greater=True)
+    return cast(float(_extreme("f32", moved, high, greater=False)), dtype)
+
+
 def _real(function: Callable[[np.float64], np.float64]) -> Callable[[DType, float], float]:
     """A numpy function as one of Python floats; poles give infinities, domain errors NaN."""
 

@@ -22,6 +22,8 @@ FunctionName = Annotated[str, "of a library"]
 Index = Annotated[Dim, "of an element of a buffer"]
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
+NARROW: tuple[DType, ...] = ("i8", "u8", "i16", "u16")
+"""Types of what ``quantize`` gives and of its zero points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,10 @@ class Local:
 @dataclass(frozen=True, slots=True)
 class Apply:
     """``function(arguments)``; functions are the names of elementwise core ops, with attributes
-    folded into the name (``gelu_none``, ``gelu_tanh``), and ``cast`` to ``dtype``. ``dtype`` is the
-    result's."""
+    folded into the name (``gelu_none``, ``gelu_tanh``), ``cast`` to ``dtype``, and ``quantize``:
+    ``(x, scale, zero, low, high)`` is ``cast(min(max(round(x / scale) + zero, low), high))``, where
+    x and scale are f32, zero is an integer of at most 16 bits, the limits are literals that are
+    whole. ``dtype`` is the result's."""
 
     function: str
     arguments: tuple[Value, ...]

@@ -14,7 +14,9 @@ from ingot_compiler.ir.problem import Problem
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.loops.interpret_scalars import BINARY, UNARY
 from ingot_compiler.lowering.loops.loop_scope import LoopScope
+from ingot_compiler.lowering.loops.loop_value_text import print_value
 from ingot_compiler.lowering.loops.loop_values import (
+    NARROW,
     Apply,
     Compare,
     Constant,
@@ -25,6 +27,8 @@ from ingot_compiler.lowering.loops.loop_values import (
 )
 
 _TYPED = ("cast", "bit_cast")  # their attribute is the type of the result
+_ARITIES = {"select": 3, "quantize": 5}
+_LIMITS_END = 1 << 16
 INTEGERS: tuple[DType, ...] = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 """What a value may be that an index is made of."""
 EXTERN_NUMBERS: tuple[DType, ...] = ("i32", "u32", "i64", "u64", "f32", "f64")
@@ -85,13 +89,37 @@ def _arguments(scope: LoopScope, name: str, value: Apply) -> Iterator[Problem]:
 def _apply(scope: LoopScope, name: str, value: Apply) -> Iterator[Problem]:
     """Function and number of arguments, then types."""
     function, count = value.function, len(value.arguments)
-    arity = 2 if function in BINARY else 3 if function == "select" else 1
-    if function not in (*UNARY, *BINARY, *_TYPED, "select"):
+    arity = 2 if function in BINARY else _ARITIES.get(function, 1)
+    if function not in (*UNARY, *BINARY, *_TYPED, *_ARITIES):
         yield scope.problem(name, "an elementwise core op", function, "names of functions")
     elif count != arity:
         yield scope.problem(name, str(arity), str(count), f"arguments of {function}")
+    elif function == "quantize":
+        yield from _quantized(scope, name, value)
     else:
         yield from _applied_types(scope, name, value)
+
+
+def _quantized(scope: LoopScope, name: str, value: Apply) -> Iterator[Problem]:
+    """Types, and limits that are known: code moves them before the rounding."""
+    *real, zero, low, high = value.arguments
+    rule = "arguments of quantize"
+    for argument in (*real, low, high):
+        if (found := scope.dtype_of(argument)) != "f32":
+            yield scope.problem(name, "f32", found, rule)
+    for found in (scope.dtype_of(zero), value.dtype):
+        if found not in NARROW:
+            yield scope.problem(name, " or ".join(NARROW), found, rule)
+    match low, high:
+        case Constant(least, _), Constant(most, _) if least <= most and _are_whole(least, most):
+            pass
+        case _:
+            got = f"{print_value(low)} and {print_value(high)}"
+            yield scope.problem(name, "whole literals in their order", got, rule)
+
+
+def _are_whole(*numbers: float) -> bool:
+    return all(abs(number) < _LIMITS_END and number == int(number) for number in numbers)
 
 
 def _applied_types(scope: LoopScope, name: str, value: Apply) -> Iterator[Problem]:

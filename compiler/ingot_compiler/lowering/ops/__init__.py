@@ -12,11 +12,12 @@ from __future__ import annotations
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.lowering.ops import elementwise, indexing, pad
+from ingot_compiler.lowering.ops import elementwise, indexing, pad, quantization
 from ingot_compiler.lowering.ops.element import ElementRule, StridesRule, apply_rule
 
 ELEMENTS: dict[str, ElementRule] = {
     "batch_norm": elementwise.batch_norm,
+    "cast": quantization.cast,
     "dim_values": elementwise.dim_values,
     "gather": indexing.gather,
     "gather_elements": indexing.gather_elements,

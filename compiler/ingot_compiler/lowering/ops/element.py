@@ -50,6 +50,10 @@ class ElementScope(Protocol):
         """Return the element type of a value."""
         ...
 
+    def maker(self, value: int) -> Node | None:
+        """Return the node that computes a value here; None of what is loaded or given."""
+        ...
+
     def let(self, value: Value, dtype: DType) -> Local:
         """Name a value."""
         ...

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot_compiler.codegen.emit.context import EmitContext
+from ingot_compiler.codegen.emit.context import EmitContext, Loaded
 from ingot_compiler.codegen.emit.control import for_each
 from ingot_compiler.codegen.emit.memory import emit_load
 from ingot_compiler.codegen.emit.operands import ZERO, i64
 from ingot_compiler.codegen.emit.statement import emit_statements
 from ingot_compiler.codegen.llvm_value import LlvmValue, element_bits
 from ingot_compiler.ir.types import FLOATS, DType
-from ingot_compiler.lowering.loops.loop_values import Apply, Load, Value
+from ingot_compiler.lowering.loops.loop_values import NARROW, Apply, Load, Value
 from ingot_compiler.lowering.loops.program import If, Let, LetIndex, Require, Statement, Store
 from ingot_runtime.lazy_dataclass import dataclass
 
@@ -29,6 +29,7 @@ _HEAVY_INSTRUCTIONS = 30
 _LIGHT = frozenset(
     ("abs", "add", "cast", "div", "max", "min", "mul", "neg", "relu", "round", "select", "sub")
 )
+_QUANTIZE_INSTRUCTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,20 @@ def emit_epilogue(context: EmitContext, results: Results, sums: Sequence[LlvmVal
 
 
 def load_numbers(context: EmitContext, statements: Sequence[Statement], lanes: int) -> None:
-    """Load the floats that the statements read of fixed elements, before the loops around them;
-    they run at least once."""
-    w = context.writer
-    context.loaded = dict(context.loaded)
-    for buffer, index in sorted(set(_fixed_loads(statements))):
-        if context.read_only[buffer] and context.dtypes[buffer] in FLOATS:
-            value = emit_load(context, buffer, index)
-            context.loaded[buffer, index] = w.splat(value, lanes)
+    """Load the floats and zero points that the statements read of fixed elements, before the loops
+    around them; they run at least once."""
+    w, loaded = context.writer, context.loaded
+    wide, single, scalars = dict(loaded.wide), dict(loaded.single), dict(loaded.scalars)
+    for place in sorted(set(_fixed_loads(statements))):
+        dtype = context.dtypes[place[0]]
+        if context.read_only[place[0]] and dtype in (*FLOATS, *NARROW):
+            single[place] = value = emit_load(context, *place)
+            scalars[value] = value
+            if dtype in FLOATS:
+                wide[place] = w.splat(value, lanes)
+                scalars[wide[place]] = value
+    context.bind({})
+    context.loaded = Loaded(wide, single, scalars, context.frames[-1])
 
 
 def _fixed_loads(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]:
@@ -164,12 +171,17 @@ def _statement_weight(statement: Statement) -> int:
             return _DIRECT_INSTRUCTIONS_MAX
 
 
+def _own_weight(function: str) -> int:
+    if function == "quantize":
+        return _QUANTIZE_INSTRUCTIONS
+    return 1 if function in _LIGHT else _HEAVY_INSTRUCTIONS
+
+
 def _value_weight(value: Value) -> int:
     match value:
         case Load():
             return _MEMORY_INSTRUCTIONS
         case Apply():
-            own = 1 if value.function in _LIGHT else _HEAVY_INSTRUCTIONS
-            return own + sum(map(_value_weight, value.arguments))
+            return _own_weight(value.function) + sum(map(_value_weight, value.arguments))
         case _:
             return 1
