@@ -79,8 +79,7 @@ def _whole(values: FusionValues, storage: Storage, literal: Node, dtype: DType) 
     node = Node("literal", (), (0,), make_attributes(stored))
     place = storage.constant(Graph((), (node,), (0,), (whole,)), device)
     leaf, attributes = values.add(whole, device), make_attributes({"dtype": "f32"})
-    cast = Node("cast", (leaf,), (value,), attributes, (), literal.source)
-    return (leaf, place), values.add_node(cast)
+    return (leaf, place), values.add_node(Node("cast", (leaf,), (value,), attributes))
 
 
 def _is_lifted(values: FusionValues, node: Node, others: Iterable[Node]) -> bool:
