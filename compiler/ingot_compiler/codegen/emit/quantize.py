@@ -10,7 +10,7 @@ e = x - s * q, the rounded q + e * r is x / s rounded, as long as nothing overfl
 below the least normal number. That is why s and x are multiplied first by a power of two that
 takes s near 1, and x is limited before it is divided: a limit times s, rounded, and divided by s,
 rounded, is the limit again. Source: P. Markstein, "Computation of elementary functions on the IBM
-RISC System/6000 processor", 1990, theorem 8.3.
+RISC System/6000 processor", 1990.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def _limited(w: Writer, x: LlvmValue, low: LlvmValue, high: LlvmValue) -> LlvmVa
 
 
 def _factors(w: Writer, numbers: Operands, lanes: int) -> Operands:
-    """Of a scale and two limits: the power of two, minus the scale times it, the inverse of that
-    product, and the limits of the number times the power; in all lanes."""
+    """What ``_divided`` needs of a scale and two limits, in all lanes: the power of two, minus the
+    scale times it, the inverse of that product, and the limits of a number times the power."""
     scale, *limits = numbers
     power = _power(w, scale)
     divisor = _near_one(w, scale, power)
