@@ -8,10 +8,9 @@ the conversion. Where the scale is known before the loop, two products and two f
 quotient; a division of 16 lanes takes 16 cycles on server processors: with r = 1 / s rounded,
 q = x * r rounded and e = x - s * q, the rounded q + e * r is x / s rounded, as long as nothing
 overflows or loses bits below the least normal number. That is why s and x are multiplied first by a
-power of two that
-takes s near 1, and x is limited before it is divided: a limit times s, rounded, and divided by s,
-rounded, is the limit again. Source: P. Markstein, "Computation of elementary functions on the IBM
-RISC System/6000 processor", 1990.
+power of two that takes s near 1, and x is limited before it is divided: a limit times s, rounded,
+and divided by s, rounded, is the limit again. Source: P. Markstein, "Computation of elementary
+functions on the IBM RISC System/6000 processor", 1990.
 """
 
 from __future__ import annotations
