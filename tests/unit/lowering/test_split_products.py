@@ -189,10 +189,20 @@ def test_images_that_parts_cannot_hold(target: Target, tiles: SoftwareTiles) -> 
     np.testing.assert_array_equal(split, chain)
 
 
+def caches_of(size_bytes: int) -> Callable[[Target], int]:
+    """Second caches of one size on every target."""
+
+    def near_bytes(target: Target) -> int:
+        assert target.processors
+        return size_bytes
+
+    return near_bytes
+
+
 @pytest.fixture
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second cache that holds two tiles of the depth of 48 rows: more are multiplied in turns."""
-    monkeypatch.setattr(matrix_tiles, "_near_bytes", lambda _: 60_000)
+    monkeypatch.setattr(matrix_tiles, "_near_bytes", caches_of(60_000))
 
 
 def multiplied(x: Array, w: Array, target: Target, precision: str) -> tuple[Graph, Compiled]:
@@ -300,7 +310,7 @@ def test_turns_change_no_bit(
     assert len(program.body) > 1
     with np.errstate(all="ignore"):
         (turned,) = run_compiled(compiled, graph, [x], builder.read)
-    monkeypatch.setattr(matrix_tiles, "_near_bytes", lambda _: 1 << 30)
+    monkeypatch.setattr(matrix_tiles, "_near_bytes", caches_of(1 << 30))
     np.testing.assert_array_equal(turned, result((graph, builder), x, target))
     chain = result((graph, builder), x, DIRECT)
     if edges:
