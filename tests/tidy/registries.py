@@ -70,12 +70,12 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/frontend/ops/microsoft", "compiler/ingot_compiler/frontend/ops/microsoft/__init__.py"),
     Registry("compiler/ingot_compiler/frontend/ops/ml", "compiler/ingot_compiler/frontend/ops/ml/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "merged_axes", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduce_by_rows", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "strided_lines")),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("before_loop", "gathered_columns", "group_norm_lanes", "image_rows", "key_range", "kind", "launches_in_turn", "line_lanes", "lines", "merged_axes", "overlapping_box", "padded_axis", "pool_lanes", "pool_planes", "pool_short_rows", "pool_window", "program", "rank_sort", "reduce_by_rows", "reduce_short_rows", "reduction", "resize_axis", "resize_coordinate", "resize_scope", "resize_whole", "row_bodies", "row_sort", "run_views", "split_pool", "split_reduce", "split_repeats", "split_resize", "touched_views", "transposed_plane", "strided_lines")),
     Registry("compiler/ingot_compiler/kernels/kinds", "compiler/ingot_compiler/kernels/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/kernels/products",
         "compiler/ingot_compiler/kernels/products/choose.py",
-        ("algorithm", "block_digits", "contraction", "convolution", "dense_values", "facts", "float_parts", "parts", "product_cost", "product_of_parts", "product_share", "rounded", "rows_by_group", "strassen", "taps_inside", "tuned", "winograd_cost"),
+        ("algorithm", "block_digits", "contraction", "convolution", "dense_values", "facts", "float_parts", "parts", "product_cost", "product_of_parts", "product_share", "rounded", "rows_by_group", "strassen", "taps_inside", "tuned", "turns", "winograd_cost"),
     ),
     Registry(
         "compiler/ingot_compiler/memory/planners",

@@ -104,7 +104,7 @@ scales = st.one_of(
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", NARROW)
 @given(scale=scales, share=st.floats(0, 1), seed=st.integers(0, 1 << 20), count=st.integers(1, 70))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_loop_quantizes(
     dtype: DType, target: Target, scale: float, share: float, seed: int, count: int
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_loop_quantizes(
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("known_zero", [False, True])
 @given(scale=scales, share=st.floats(0, 1), seed=st.integers(0, 1 << 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_end_of_a_product_quantizes(
     dtype: DType, target: Target, known_zero: bool, scale: float, share: float, seed: int
 ) -> None:
