@@ -71,12 +71,12 @@ def is_split(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
     return count >= SPLIT_ELEMENTS_MIN and (0 in axes or shape[0] <= SPLIT_UNITS_MAX)
 
 
-def open_launch_count(shape: tuple[int, ...], axes: tuple[int, ...], function: str) -> int:
+def open_launch_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     """One launch and two launches; columns have both in lanes, and those of a single column; short
-    rows are in lanes where their greatest is wanted."""
+    rows are in lanes."""
     if len(shape) - 1 not in axes:
         return 6
-    return 4 if function == "max" and len(axes) < len(shape) else 3
+    return 4 if len(axes) < len(shape) else 3
 
 
 @pytest.mark.sweep(15)
@@ -93,7 +93,7 @@ def test_open_sizes_give_the_bits_of_fixed_ones(case: str, function: str) -> Non
         builder, graph = reduced(sizes, axes, function)
         compiled = compile_graph(graph)
         assert launch_count(compiled) == (
-            open_launch_count(shape, axes, function)
+            open_launch_count(shape, axes)
             if sizes is symbols
             else 2
             if is_split(shape, axes)

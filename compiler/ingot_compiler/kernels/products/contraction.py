@@ -254,7 +254,7 @@ def _register_tile(
     """Rows and vectors of sums that registers hold; of one row as its weights want it."""
     a, b = factors
     if isinstance(product.b, TurnedColumns):
-        in_registers = _tile_of_turned(product.rows, product.columns, target)
+        in_registers = _tile_of_turned(product, target)
         if in_registers is not None:
             return in_registers
     one_row = _tile_of_one_row(product, b, target) if product.rows == 1 else None
@@ -287,12 +287,16 @@ def _tile_of_one_row(product: Product, dtype: DType, target: KernelTarget) -> Re
     return RegisterTile(1, panels * vectors) if is_short and panels and vectors else None
 
 
-def _tile_of_turned(rows: Dim, columns: Dim, target: KernelTarget) -> RegisterTile | None:
+def _tile_of_turned(product: Product, target: KernelTarget) -> RegisterTile | None:
     """Rows that have a register each share a turned block; few have two vectors, since a
-    multiply-add of one waits for that before. None for more rows, or an open number."""
+    multiply-add of one waits for that before. None for more rows, or an open number, of a known
+    depth: they share what is turned once."""
     most = max(target.vector_register_count - _OTHER_REGISTERS, 1) // 2
+    rows, columns = product.rows, product.columns
     if not isinstance(rows, int) or rows > most:
-        return None
+        if isinstance(product.total_depth, int):
+            return None
+        rows = most
     fits = not isinstance(columns, int) or columns > target.f32_lanes
     return RegisterTile(max(1, rows), 2 if fits and rows <= _ROWS_IN_CHAINS else 1)
 

@@ -53,9 +53,10 @@ def lies_along_depth(statement: Contraction) -> bool:
 
 def is_turned_whole(statement: Contraction) -> bool:
     """Whether a unit turns its columns of B once, for several tiles of rows, into scratch of
-    ``turned_elements``."""
+    ``turned_elements``; scratch is made before a size is known that the model computes."""
     rows, height = statement.rows, statement.tile.rows
-    return statement.turned and not (isinstance(rows, int) and rows <= height)
+    is_known = isinstance(statement.depth_extent, int)
+    return statement.turned and is_known and not (isinstance(rows, int) and rows <= height)
 
 
 def turned_elements(statement: Contraction, lanes: int) -> Dim:
